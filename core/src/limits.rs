@@ -1,0 +1,89 @@
+//! Every limit and default of the protocol and the cluster, in one place (SPEC.md §10).
+//!
+//! Units are in the names. Tests scale intervals down through configuration, never here.
+
+/// The largest WebSocket message, in bytes, in either direction (SPEC.md §4.2).
+pub const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// The largest message before a connection has registered; a register may be as large as any.
+pub const HANDSHAKE_HEADER_BYTES: usize = 64 * 1024;
+/// The largest body of an agent's request: a message must fit around it.
+pub const REQUEST_BODY_BYTES: usize = MESSAGE_BYTES;
+/// Nesting of JSON arrays and objects that is still read.
+pub const JSON_DEPTH: usize = 128;
+
+/// Length of a client ID.
+pub const CLIENT_ID_BYTES: usize = 128;
+/// Length of an instance name.
+pub const INSTANCE_ID_BYTES: usize = 128;
+/// Length of a member ID.
+pub const MEMBER_ID_BYTES: usize = 63;
+/// Length of a tool name.
+pub const TOOL_NAME_BYTES: usize = 128;
+/// Shortest secret that signs tokens.
+pub const SECRET_BYTES_MIN: usize = 32;
+/// Entries of one kind in a registration.
+pub const REGISTRATION_ENTRIES: usize = 10_000;
+
+/// Calls in flight to one app.
+pub const CALLS_IN_FLIGHT_PER_APP: usize = 256;
+/// Bytes queued towards one app.
+pub const QUEUE_BYTES_PER_CONNECTION: usize = 8 * 1024 * 1024;
+/// Requests in one batch (2025-03-26 alone).
+pub const BATCH_REQUESTS: usize = 50;
+/// Entries of one list page.
+pub const PAGE_ENTRIES: usize = 1_000;
+/// Bytes of one list page.
+pub const PAGE_BYTES: usize = 1024 * 1024;
+
+/// A call's deadline if the tool asks for none.
+pub const CALL_DEADLINE_MS: u64 = 120_000;
+/// The longest deadline that a tool may ask for.
+pub const CALL_DEADLINE_MAX_MS: u64 = 900_000;
+/// Time from accepting an app's socket to its register.
+pub const REGISTER_DEADLINE_MS: u64 = 10_000;
+/// Between WebSocket pings to an app.
+pub const PING_INTERVAL_MS: u64 = 20_000;
+/// An app that sent nothing for so long is gone.
+pub const SILENCE_TIMEOUT_MS: u64 = 45_000;
+/// The first reconnect is uniform within this window.
+pub const RECONNECT_WITHIN_MS: u64 = 200;
+/// A cancel that finds no call waits so long for the call that is on its way.
+pub const EARLY_CANCEL_MS: u64 = 10_000;
+/// A call whose router's link broke waits so long for the router to attach again.
+pub const ORPHAN_MS: u64 = 5_000;
+/// How long `registered` is held back for the old holder's acknowledgement.
+pub const DISPLACE_WAIT_MS: u64 = 500;
+/// Apps count as away, not gone, for so long after an unclean loss.
+pub const GRACE_MS: u64 = 15_000;
+/// The same after close code 1001: a page that is left or reloaded.
+pub const GRACE_AFTER_LEAVING_MS: u64 = 5_000;
+/// A registration answers lists for so long after its app left.
+pub const REGISTRATION_RETENTION_MS: u64 = 3_600_000;
+/// A call becomes a stream after this time, and gets a comment each time it passes again.
+pub const STREAM_AFTER_MS: u64 = 1_000;
+/// Between comments on long-lived streams.
+pub const STREAM_COMMENT_MS: u64 = 15_000;
+/// Tolerance for `exp` and `nbf`.
+pub const TOKEN_LEEWAY_S: u64 = 5;
+
+/// A member's lease.
+pub const LEASE_MS: u64 = 3_000;
+/// Between a member's heartbeats.
+pub const HEARTBEAT_MS: u64 = 1_000;
+/// A claim's own time to live; it is valid while its node lives.
+pub const CLAIM_TTL_MS: u64 = 24 * 3_600_000;
+/// Ring points of each member.
+pub const RING_POINTS: usize = 160;
+/// Redirects that a router follows for one call.
+pub const REDIRECTS: usize = 3;
+
+/// One chunk of a payload on the link between router and node.
+pub const LINK_CHUNK_BYTES: usize = 64 * 1024;
+/// Bytes of one payload that may be under way on the link without credit.
+pub const LINK_WINDOW_BYTES: usize = 1024 * 1024;
+/// Time to establish a connection between processes.
+pub const CONNECT_TIMEOUT_MS: u64 = 1_000;
+/// HTTP/2 ping between processes, and the time to answer it.
+pub const PROBE_INTERVAL_MS: u64 = 1_000;
+/// A peer that left a probe unanswered for so long is dead.
+pub const PROBE_TIMEOUT_MS: u64 = 2_000;

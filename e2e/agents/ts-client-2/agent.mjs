@@ -1,0 +1,43 @@
+// npm @modelcontextprotocol/client 2.x, in the mode named by the first argument: `2025-11-25`
+// (its default, a session) or `2026-07-28` (pinned, stateless).
+
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Changes, run } from '../scenarios.mjs';
+
+const mode = process.argv[2];
+const modern = mode === '2026-07-28';
+
+async function connect(wire, { url, token }) {
+  const client = new Client(
+    { name: 'e2e-ts-client-2', version: '1.0.0' },
+    modern ? { versionNegotiation: { mode: { pin: mode } } } : {},
+  );
+  const transport = new StreamableHTTPClientTransport(url, {
+    fetch: wire.fetch,
+    requestInit: { headers: { Authorization: `Bearer ${token}` } },
+  });
+  const changes = new Changes();
+  client.setNotificationHandler('notifications/tools/list_changed', () => changes.notify());
+  await client.connect(transport);
+  let subscription;
+  return {
+    protocolVersion: client.getNegotiatedProtocolVersion(),
+    listTools: async () => (await client.listTools()).tools,
+    callTool: (name, args, { signal, onProgress }) =>
+      client.callTool({ name, arguments: args }, { signal, onprogress: onProgress }),
+    onToolsChanged: async () => {
+      if (modern) {
+        subscription = await client.listen({ toolsListChanged: true });
+        if (subscription.honoredFilter.toolsListChanged !== true) throw new Error('the filter was not honoured');
+      }
+      return changes;
+    },
+    close: async () => {
+      await subscription?.close();
+      if (!modern) await transport.terminateSession();
+      await client.close();
+    },
+  };
+}
+
+await run('ts-client-2', mode, modern ? 'modern' : 'legacy', connect);

@@ -1,0 +1,30 @@
+// npm @modelcontextprotocol/sdk 1.x: the 2025-11-25 revision, with a session and a GET stream.
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CallToolResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Changes, run } from '../scenarios.mjs';
+
+async function connect(wire, { url, token }) {
+  const client = new Client({ name: 'e2e-ts-sdk-1', version: '1.0.0' });
+  const transport = new StreamableHTTPClientTransport(url, {
+    fetch: wire.fetch,
+    requestInit: { headers: { Authorization: `Bearer ${token}` } },
+  });
+  const changes = new Changes();
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => changes.notify());
+  await client.connect(transport);
+  return {
+    protocolVersion: transport.protocolVersion,
+    listTools: async () => (await client.listTools()).tools,
+    callTool: (name, args, { signal, onProgress }) =>
+      client.callTool({ name, arguments: args }, CallToolResultSchema, { signal, onprogress: onProgress }),
+    onToolsChanged: async () => changes,
+    close: async () => {
+      await transport.terminateSession();
+      await client.close();
+    },
+  };
+}
+
+await run('ts-sdk-1', '2025-11-25', 'legacy', connect);

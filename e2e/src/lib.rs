@@ -1,0 +1,1 @@
+//! Whole-cluster tests and the fixture app that they drive.

@@ -1,0 +1,1 @@
+//! The process that faces the world: agents' HTTP and apps' WebSocket upgrades.

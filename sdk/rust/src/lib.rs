@@ -1,0 +1,1 @@
+//! Offer tools of a running program to AI agents through a ClientMCP cluster.
