@@ -1,0 +1,204 @@
+//! One connection of rmcp, in the words of the scenarios.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use rmcp::{
+    ClientHandler,
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest,
+        ProgressNotificationParam, ProtocolVersion, ServerNotification, ServerResult,
+        SubscriptionFilter, Tool,
+    },
+    service::{
+        ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions,
+        RequestHandle, RoleClient, RunningService, Subscription,
+    },
+    transport::streamable_http_client::{
+        StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{
+    Era,
+    wire::{RecordingClient, Wire},
+};
+
+/// Collects what the server tells unasked.
+struct Listener {
+    progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
+    changes: mpsc::UnboundedSender<()>,
+}
+
+impl ClientHandler for Listener {
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.progress
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(params);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        // Fails only when the scenarios are over.
+        let _ = self.changes.send(());
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut config = ClientConfig::default();
+        config.client_info.name = "e2e-rmcp".to_owned();
+        config
+    }
+}
+
+/// A connection.
+pub(crate) struct Agent {
+    service: RunningService<RoleClient, Listener>,
+    progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
+    changes: mpsc::UnboundedReceiver<()>,
+    subscription: Option<Subscription>,
+}
+
+impl Agent {
+    /// Connects in the given lifecycle mode.
+    pub(crate) async fn connect(
+        mode: &str,
+        url: &str,
+        token: &str,
+        wire: Arc<Wire>,
+    ) -> anyhow::Result<Self> {
+        let lifecycle = match mode {
+            "legacy" => ClientLifecycleMode::Initialize,
+            "discover" => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            },
+            "auto" => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: None,
+            },
+            other => bail!("no mode {other}"),
+        };
+        let client = RecordingClient {
+            http: reqwest::Client::new(),
+            wire,
+        };
+        let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(token);
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let progress = Arc::<Mutex<_>>::default();
+        let (sender, changes) = mpsc::unbounded_channel();
+        let listener = Listener {
+            progress: Arc::clone(&progress),
+            changes: sender,
+        };
+        let service = listener.serve_with_lifecycle(transport, lifecycle).await?;
+        Ok(Self {
+            service,
+            progress,
+            changes,
+            subscription: None,
+        })
+    }
+
+    /// The revision that was agreed on.
+    pub(crate) fn protocol_version(&self) -> anyhow::Result<String> {
+        let info = self
+            .service
+            .peer()
+            .peer_info()
+            .context("the handshake left no server information")?;
+        Ok(info.protocol_version.to_string())
+    }
+
+    /// All tools, in the server's order.
+    pub(crate) async fn list_tools(&self) -> anyhow::Result<Vec<Tool>> {
+        Ok(self.service.peer().list_all_tools().await?)
+    }
+
+    /// Begins a call and gives the handle by which it is awaited or cancelled.
+    pub(crate) async fn start_call(
+        &self,
+        name: &str,
+        arguments: &Value,
+    ) -> anyhow::Result<RequestHandle<RoleClient>> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        Ok(self
+            .service
+            .peer()
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await?)
+    }
+
+    /// Calls a tool; gives its result and the progress that came for this very call.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: &Value,
+    ) -> anyhow::Result<(CallToolResult, Vec<ProgressNotificationParam>)> {
+        let handle = self.start_call(name, arguments).await?;
+        let token = handle.progress_token.clone();
+        let ServerResult::CallToolResult(result) = handle.await_response().await? else {
+            bail!("{name} was answered with another kind of result");
+        };
+        // rmcp hands each notification to a task of its own; let those that came before the result run.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let all = mem::take(&mut *self.progress.lock().expect("no holder of the lock panics"));
+        Ok((
+            result,
+            all.into_iter()
+                .filter(|p| p.progress_token == token)
+                .collect(),
+        ))
+    }
+
+    /// Begins to listen for changes of the tool list, where the era asks for that.
+    pub(crate) async fn watch_tools(&mut self, era: Era) -> anyhow::Result<()> {
+        if era == Era::Modern {
+            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+            let subscription = self.service.peer().listen(filter).await?;
+            if subscription.acknowledged().tools_list_changed != Some(true) {
+                bail!(
+                    "the filter was not honoured: {:?}",
+                    subscription.acknowledged()
+                );
+            }
+            self.subscription = Some(subscription);
+        }
+        Ok(())
+    }
+
+    /// Waits for the next change of the tool list.
+    pub(crate) async fn tools_changed(&mut self) -> anyhow::Result<()> {
+        let Some(subscription) = &mut self.subscription else {
+            return self.changes.recv().await.context("the connection is over");
+        };
+        match subscription.next().await? {
+            Some(ServerNotification::ToolListChangedNotification(_)) => Ok(()),
+            other => bail!("the subscription gave {other:?}"),
+        }
+    }
+
+    /// Whether a change is waiting that nobody asked for.
+    pub(crate) fn has_more_changes(&mut self) -> bool {
+        self.changes.try_recv().is_ok()
+    }
+
+    /// Ends the subscription and the connection.
+    pub(crate) async fn close(mut self) -> anyhow::Result<()> {
+        if let Some(mut subscription) = self.subscription.take() {
+            subscription.cancel().await?;
+        }
+        self.service.cancel().await?;
+        Ok(())
+    }
+}
