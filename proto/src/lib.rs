@@ -1,6 +1,12 @@
 //! The typed contract between routers and nodes, and the link that carries calls.
 //!
-//! `clientmcp/v1/bridge.proto` is the contract; [`v1`] is what is generated from it.
+//! `clientmcp/v1/bridge.proto` is the contract; [`v1`] is what is generated from it. [`link`] is
+//! what both ends of a link need to share one stream fairly, [`headers`] names what travels
+//! beside the messages, and [`transport`] sets up connections between processes.
+
+pub mod headers;
+pub mod link;
+pub mod transport;
 
 /// Messages, client and server of `clientmcp.v1`.
 #[allow(
