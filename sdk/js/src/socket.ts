@@ -27,7 +27,8 @@ export class Socket {
   readonly #url: string;
   #state: "opening" | "open" | "closed" = "opening";
   #lastReceived = 0;
-  #timers: Cancel[] = [];
+  /** the deadline of opening, later that of an answer to a probe */
+  #cancelDeadline: Cancel = () => {};
   #cancelPing: Cancel = () => {};
   #cancelSilence: Cancel = () => {};
 
@@ -42,9 +43,9 @@ export class Socket {
     this.#socket.onerror = () => {};
     this.#socket.onclose = (event: { code: number; reason: string }) =>
       this.#handleClose(event.code, event.reason);
-    this.#after(OPEN_TIMEOUT_MS, () => {
-      if (this.#state === "opening") this.#abandon(1006, `no answer from ${url}`);
-    });
+    this.#cancelDeadline = environment.timers.after(OPEN_TIMEOUT_MS, () =>
+      this.#abandon(1006, `no answer from ${url}`),
+    );
   }
 
   get isOpen(): boolean {
@@ -87,7 +88,8 @@ export class Socket {
   probe(): void {
     const asked = this.#environment.timers.now();
     if (!this.send(PING)) return;
-    this.#after(PROBE_TIMEOUT_MS, () => {
+    this.#cancelDeadline();
+    this.#cancelDeadline = this.#environment.timers.after(PROBE_TIMEOUT_MS, () => {
       if (this.#lastReceived < asked) this.#abandon(1006, "the connection was dead");
     });
   }
@@ -95,8 +97,9 @@ export class Socket {
   #handleOpen(): void {
     if (this.#state !== "opening") return;
     if (this.#socket.protocol !== SUBPROTOCOL) {
-      return this.#abandon(4400, `${this.#url} does not speak ${SUBPROTOCOL}`, 1002);
+      return this.#abandon(1002, `${this.#url} does not speak ${SUBPROTOCOL}`);
     }
+    this.#cancelDeadline();
     this.#state = "open";
     this.#lastReceived = this.#environment.timers.now();
     this.keepAlive(DEFAULT_LIMITS.pingIntervalMs, DEFAULT_LIMITS.silenceTimeoutMs);
@@ -108,7 +111,16 @@ export class Socket {
     this.#lastReceived = this.#environment.timers.now();
     const message = typeof data === "string" ? parseMessage(data) : undefined;
     if (message?.type === "ping") this.send(PONG);
-    else if (message && message.type !== "pong") this.#handlers.received(message);
+    else if (message && message.type !== "pong") this.#hand(message);
+  }
+
+  /** A message with members of a wrong type must not end the process. */
+  #hand(message: ServerMessage): void {
+    try {
+      this.#handlers.received(message);
+    } catch (error) {
+      this.#environment.logger.warn(`clientmcp: a ${message.type} message could not be handled`, error);
+    }
   }
 
   #handleClose(code: number, reason: string): void {
@@ -119,22 +131,17 @@ export class Socket {
   }
 
   /** Gives the socket up without waiting for a peer that may be gone. */
-  #abandon(code: number, reason: string, reportedCode = code): void {
+  #abandon(code: number, reason: string): void {
     if (this.#state === "closed") return;
     this.#finish();
-    this.#socket.close(code === 1006 ? 4408 : code, reason.slice(0, 100));
-    this.#handlers.closed(reportedCode, reason);
+    this.#socket.close(4408, "given up by the application's side");
+    this.#handlers.closed(code, reason);
   }
 
   #finish(): void {
     this.#state = "closed";
+    this.#cancelDeadline();
     this.#cancelPing();
     this.#cancelSilence();
-    for (const cancel of this.#timers) cancel();
-    this.#timers = [];
-  }
-
-  #after(ms: number, run: () => void): void {
-    this.#timers.push(this.#environment.timers.after(ms, run));
   }
 }

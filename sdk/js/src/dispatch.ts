@@ -1,0 +1,197 @@
+/** Calls of agents, from their delivery to their answer. */
+import { CallMemory } from "./calls.js";
+import { CallCancelled, INVALID_PARAMS, METHOD_NOT_FOUND, OUTCOME_UNKNOWN, RpcError, ToolError } from "./errors.js";
+import type { Logger } from "./environment.js";
+import { fits, LOG_LEVELS, type Answer, type CallMessage, type CancelReason, type LogLevel } from "./messages.js";
+import type { CallContext, ToolArguments, Tools } from "./options.js";
+import { answerOfThrown, encodeAnswer, resultOf } from "./results.js";
+import type { Cancel, Timers } from "./timers.js";
+
+/** A socket, as far as a call needs it. */
+export interface Carrier {
+  readonly isOpen: boolean;
+  readonly limits: { maxMessageBytes: number };
+  send(text: string): boolean;
+}
+
+export interface DispatcherParts {
+  timers: Timers;
+  logger: Logger;
+  tools: () => Tools;
+  /** the socket in use at present, if any */
+  carrier: () => Carrier | undefined;
+}
+
+/** A cancel that is this much overdue was lost with its socket. */
+const LOST_CANCEL_MS = 5_000;
+
+interface RunningCall {
+  message: CallMessage;
+  abort: AbortController;
+  /** the socket of the latest delivery, which knows the call */
+  carrier: Carrier;
+  cancelled: boolean;
+  cancelDeadline: Cancel;
+}
+
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #memory = new CallMemory();
+  readonly #running = new Map<string, RunningCall>();
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  /** A call was delivered, for the first time or again. */
+  handleCall(message: CallMessage, carrier: Carrier): void {
+    const { id, attempt = 0, deadlineMs = 0 } = message;
+    const delivery = this.#memory.handleDelivery(id, attempt, deadlineMs, this.#parts.timers.now());
+    switch (delivery.kind) {
+      case "run":
+        return void this.#run(message, carrier);
+      case "running":
+        return this.#attach(id, deadlineMs, carrier);
+      case "finished":
+        return void carrier.send(delivery.answer);
+      case "unknown":
+        return void carrier.send(unknownOutcome(id));
+    }
+  }
+
+  handleCancel(id: string, reason: CancelReason | "closed"): void {
+    const call = this.#running.get(id);
+    if (!call || call.cancelled) return;
+    call.cancelled = true;
+    call.cancelDeadline();
+    call.abort.abort(new CallCancelled(reason));
+  }
+
+  handleSettled(ids: Iterable<string>): void {
+    this.#memory.handleSettled(ids);
+  }
+
+  /** The application is leaving: nobody waits for any call. */
+  cancelAll(): void {
+    for (const id of [...this.#running.keys()]) this.handleCancel(id, "closed");
+  }
+
+  async #run(message: CallMessage, carrier: Carrier): Promise<void> {
+    const { id } = message;
+    const abort = new AbortController();
+    const call: RunningCall = { message, abort, carrier, cancelled: false, cancelDeadline: () => {} };
+    this.#running.set(id, call);
+    this.#awaitCancel(call, message.deadlineMs ?? 0);
+    const answer = await this.#answer(call);
+    call.cancelDeadline();
+    this.#running.delete(id);
+    const text = encodeAnswer(answer, call.carrier.limits.maxMessageBytes);
+    this.#memory.handleFinished(id, text, this.#parts.timers.now());
+    if (!call.cancelled) this.#send(call, text);
+  }
+
+  async #answer(call: RunningCall): Promise<Answer> {
+    const { id, method, params = {} } = call.message;
+    try {
+      if (method !== "tools/call") {
+        throw new RpcError(METHOD_NOT_FOUND, `the application does not offer ${method}`);
+      }
+      const name = String(params["name"]);
+      const tools = this.#parts.tools();
+      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+      if (!tool) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${name}`);
+      const value = await tool.handler(readArguments(params), this.#contextOf(call));
+      return { type: "result", id, result: resultOf(value, tool) };
+    } catch (thrown) {
+      const expected = thrown instanceof ToolError || thrown instanceof RpcError;
+      if (!expected && !call.cancelled) {
+        this.#parts.logger.warn(`clientmcp: a call of ${String(params["name"])} failed`, thrown);
+      }
+      return answerOfThrown(id, thrown);
+    }
+  }
+
+  #attach(id: string, deadlineMs: number, carrier: Carrier): void {
+    const call = this.#running.get(id);
+    if (!call) return;
+    call.carrier = carrier;
+    call.cancelled = false;
+    this.#awaitCancel(call, deadlineMs);
+  }
+
+  /** The bridge cancels a call at its deadline, but not if the socket is gone by then. */
+  #awaitCancel(call: RunningCall, deadlineMs: number): void {
+    call.cancelDeadline();
+    if (!(deadlineMs > 0)) return;
+    call.cancelDeadline = this.#parts.timers.after(deadlineMs + LOST_CANCEL_MS, () =>
+      this.handleCancel(call.message.id, "timeout"),
+    );
+  }
+
+  /** On the socket that delivered the call, or on the one that took over from it. */
+  #send(call: RunningCall, text: string): void {
+    const carrier = call.carrier.isOpen ? call.carrier : this.#parts.carrier();
+    if (!carrier) return;
+    if (fits(text, carrier.limits.maxMessageBytes)) carrier.send(text);
+    else this.#parts.logger.warn(`clientmcp: a message of call ${call.message.id} is too large to send`);
+  }
+
+  #contextOf(call: RunningCall): CallContext {
+    const { id, rootId = id, params = {}, context = {} } = call.message;
+    const { logLevel, clientCapabilities = {} } = context;
+    const note = (message: Record<string, unknown>): void => {
+      if (this.#running.get(id) !== call || call.cancelled) return;
+      try {
+        this.#send(call, JSON.stringify(message));
+      } catch (error) {
+        this.#parts.logger.warn(`clientmcp: a ${String(message["type"])} message is no JSON`, error);
+      }
+    };
+    return {
+      signal: call.abort.signal,
+      callId: id,
+      rootId,
+      protocolVersion: context.protocolVersion,
+      clientInfo: context.clientInfo,
+      clientCapabilities,
+      subject: context.subject,
+      logLevel,
+      params,
+      progress(progress, total, message) {
+        if (context.progress !== true || !Number.isFinite(progress)) return;
+        note({ type: "progress", id, progress, total: Number.isFinite(total) ? total : undefined, message });
+      },
+      log(level, data, logger) {
+        if (!isLogged(level, logLevel)) return;
+        note({ type: "log", id, level, logger, data: data === undefined ? null : data });
+      },
+    };
+  }
+}
+
+/** The one place where arguments are looked at before a handler gets them. */
+function readArguments(params: Record<string, unknown>): ToolArguments {
+  const given = params["arguments"] ?? {};
+  if (typeof given !== "object" || Array.isArray(given)) {
+    throw new RpcError(INVALID_PARAMS, "arguments must be an object");
+  }
+  return given as ToolArguments;
+}
+
+function isLogged(level: LogLevel, least: LogLevel | undefined): boolean {
+  if (least === undefined) return false;
+  const rank = LOG_LEVELS.indexOf(level);
+  return rank >= 0 && rank >= LOG_LEVELS.indexOf(least);
+}
+
+function unknownOutcome(id: string): string {
+  return JSON.stringify({
+    type: "error",
+    id,
+    error: {
+      code: OUTCOME_UNKNOWN,
+      message: "the application no longer knows how this call ended",
+      data: { outcome: "unknown" },
+    },
+  });
+}
