@@ -120,9 +120,9 @@ const scenarios = {
       [0, 50, 100].map((n) => ({ progress: n, total: 100, message: `Completed step ${n} of 100` })),
     );
     seen.length = 0;
-    assert.equal(await callText(agent, 'test_slow', { ms: 1300 }, { onProgress }), 'slept 1300 ms');
-    assert.ok(seen.length >= 3, `progress of a slow call: ${JSON.stringify(seen)}`);
-    assert.ok(seen.every((p, i) => p.total === 1300 && (i === 0 || p.progress > seen[i - 1].progress)));
+    assert.equal(await callText(agent, 'test_slow', { ms: 2000 }, { onProgress }), 'slept 2000 ms');
+    assert.ok(seen.length >= 2, `progress of a slow call: ${JSON.stringify(seen)}`);
+    assert.ok(seen.every((p, i) => p.total === 2000 && (i === 0 || p.progress > seen[i - 1].progress)));
   },
 
   async cancel({ agent, wire, era }) {

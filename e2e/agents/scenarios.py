@@ -132,9 +132,9 @@ async def scenario_progress(agent, wire, era):
     expect(text, "Tool with progress executed successfully", "text")
     expect(seen, [(n, 100, f"Completed step {n} of 100") for n in (0, 50, 100)], "progress")
     seen.clear()
-    expect(await call_text(agent, "test_slow", {"ms": 1300}, on_progress), "slept 1300 ms", "text")
-    check(len(seen) >= 3, f"progress of a slow call: {seen}")
-    check(all(total == 1300 for _, total, _ in seen), f"totals: {seen}")
+    expect(await call_text(agent, "test_slow", {"ms": 2000}, on_progress), "slept 2000 ms", "text")
+    check(len(seen) >= 2, f"progress of a slow call: {seen}")
+    check(all(total == 2000 for _, total, _ in seen), f"totals: {seen}")
     check(all(a[0] < b[0] for a, b in zip(seen, seen[1:])), f"not growing: {seen}")
 
 

@@ -1,16 +1,16 @@
 // npm @modelcontextprotocol/client 2.x, in the mode named by the first argument: `2025-11-25`
-// (its default, a session) or `2026-07-28` (pinned, stateless).
+// (its default, a session), `auto` (asks server/discover first) or `2026-07-28` (pinned, stateless).
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Changes, run } from '../scenarios.mjs';
 
 const mode = process.argv[2];
-const modern = mode === '2026-07-28';
+const modern = mode !== '2025-11-25';
 
 async function connect(wire, { url, token }) {
   const client = new Client(
     { name: 'e2e-ts-client-2', version: '1.0.0' },
-    modern ? { versionNegotiation: { mode: { pin: mode } } } : {},
+    modern ? { versionNegotiation: { mode: mode === 'auto' ? mode : { pin: mode } } } : {},
   );
   const transport = new StreamableHTTPClientTransport(url, {
     fetch: wire.fetch,

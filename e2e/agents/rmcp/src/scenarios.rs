@@ -241,11 +241,11 @@ async fn progress(agent: &Agent) -> anyhow::Result<String> {
         .map(|(n, step)| (n, Some(100.0), Some(step)));
     expect(&seen, &expected.collect(), "progress")?;
 
-    let (result, seen) = agent.call("test_slow", &json!({ "ms": 1300 })).await?;
-    expect(&text_of(&result)?.as_str(), &"slept 1300 ms", "text")?;
-    ensure!(seen.len() >= 3, "progress of a slow call: {seen:?}");
+    let (result, seen) = agent.call("test_slow", &json!({ "ms": 2000 })).await?;
+    expect(&text_of(&result)?.as_str(), &"slept 2000 ms", "text")?;
+    ensure!(seen.len() >= 2, "progress of a slow call: {seen:?}");
     ensure!(
-        seen.iter().all(|p| p.total == Some(1300.0)),
+        seen.iter().all(|p| p.total == Some(2000.0)),
         "totals: {seen:?}"
     );
     ensure!(
