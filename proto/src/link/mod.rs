@@ -21,6 +21,8 @@ mod frame;
 mod limits;
 mod outbox;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 pub use assembler::{Arrived, AssembleError, Assembler, Begun};
 pub use call_key::CallKey;

@@ -97,6 +97,7 @@ impl<F: Frame> Outbox<F> {
     }
 
     /// Takes back what has not left of a call's first frame and payload, and frees its bytes.
+    /// It tells the truth also after the link has ended, once for each call.
     pub fn withdraw(&self, call: CallKey) -> Withdrawn {
         lock(&self.shared).queue.withdraw(call)
     }
@@ -159,11 +160,13 @@ impl<F: Frame> Stream for Drain<F> {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F>> {
         let mut state = lock(&self.shared);
+        if state.phase == Phase::Closed {
+            return Poll::Ready(None);
+        }
         if let Some(frame) = state.queue.pop() {
             return Poll::Ready(Some(frame));
         }
-        let drained = state.phase == Phase::Closing && state.queue.is_empty();
-        if drained || state.phase == Phase::Closed {
+        if state.phase == Phase::Closing && state.queue.is_empty() {
             state.phase = Phase::Closed;
             return Poll::Ready(None);
         }

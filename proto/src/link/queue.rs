@@ -32,7 +32,10 @@ pub enum SendError {
 pub enum Withdrawn {
     /// Nothing of it left this process, and nothing will.
     NeverSent,
-    /// Its first frame had left (or there was none).
+    /// Its first frame had left, but not all of its payload, and the rest never will: the peer
+    /// cannot have acted on it.
+    PartlySent,
+    /// All of it had left (or there was nothing).
     Sent,
 }
 
@@ -81,14 +84,34 @@ impl<F> Queue<F> {
         self.small.iter().all(Option::is_none) && self.payloads.is_empty()
     }
 
-    /// Drops all that waits.
+    /// Drops all that waits, for the link has ended. Which calls it was stays known, so that
+    /// [`withdraw`](Queue::withdraw) proves afterwards that they were not delivered.
     pub(super) fn clear(&mut self) {
-        self.left += self.small.len() as u64;
         self.small.clear();
-        self.unsent.clear();
-        self.payloads.clear();
         self.turns.clear();
+        for payload in self.payloads.values_mut() {
+            payload.rest = Bytes::new();
+        }
         self.bytes = 0;
+    }
+
+    /// Takes back what has not left of a call's first frame and payload.
+    pub(super) fn withdraw(&mut self, call: CallKey) -> Withdrawn {
+        let payload = self.payloads.remove(&call);
+        if let Some(payload) = &payload {
+            self.bytes -= payload.rest.len();
+        }
+        let Some(number) = self.unsent.remove(&call) else {
+            return match payload {
+                Some(_) => Withdrawn::PartlySent,
+                None => Withdrawn::Sent,
+            };
+        };
+        let position = usize::try_from(number - self.left).expect("positions fit in memory");
+        if let Some(entry) = self.small.get_mut(position).and_then(Option::take) {
+            self.bytes -= entry.bytes;
+        }
+        Withdrawn::NeverSent
     }
 }
 
@@ -180,21 +203,6 @@ impl<F: Frame> Queue<F> {
             payload.queued = true;
             self.turns.push_back(call);
         }
-    }
-
-    /// Takes back what has not left of a call's first frame and payload.
-    pub(super) fn withdraw(&mut self, call: CallKey) -> Withdrawn {
-        if let Some(payload) = self.payloads.remove(&call) {
-            self.bytes -= payload.rest.len();
-        }
-        let Some(number) = self.unsent.remove(&call) else {
-            return Withdrawn::Sent;
-        };
-        let position = usize::try_from(number - self.left).expect("positions fit in memory");
-        if let Some(entry) = self.small[position].take() {
-            self.bytes -= entry.bytes;
-        }
-        Withdrawn::NeverSent
     }
 
     /// The next frame.
