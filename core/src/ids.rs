@@ -95,6 +95,16 @@ checked_name!(
     "must be 1 to 63 characters of A-Z a-z 0-9 . _ -"
 );
 
+checked_name!(
+    /// Who calls: the token's `agent`, else its `sub` (SPEC.md §3.2). 1 to 128 bytes of text
+    /// without control characters.
+    Subject,
+    "subject",
+    limits::SUBJECT_BYTES,
+    |b| b >= 0x20 && b != 0x7f,
+    "must be 1 to 128 bytes without control characters"
+);
+
 /// One run of a member: a new one each time the process starts, so that a recycled name or
 /// address is told from the process that had it before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +134,12 @@ impl std::str::FromStr for Incarnation {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         u64::from_str_radix(text, 16).map(Self)
+    }
+}
+
+impl From<&ClientId> for Subject {
+    fn from(id: &ClientId) -> Self {
+        Self(Arc::clone(&id.0))
     }
 }
 

@@ -4,6 +4,13 @@
 //! normative text.
 
 pub mod claim;
+pub mod close;
 pub mod ids;
+pub mod json;
 pub mod limits;
+pub mod mcp;
 pub mod registration;
+pub mod secret;
+pub mod tick;
+pub mod timings;
+pub mod token;

@@ -4,7 +4,7 @@
 
 /// The largest WebSocket message, in bytes, in either direction (SPEC.md §4.2).
 pub const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// The largest message before a connection has registered; a register may be as large as any.
+/// The head of an HTTP request, WebSocket handshakes among them.
 pub const HANDSHAKE_HEADER_BYTES: usize = 64 * 1024;
 /// The largest body of an agent's request: a message must fit around it.
 pub const REQUEST_BODY_BYTES: usize = MESSAGE_BYTES;
@@ -15,6 +15,8 @@ pub const JSON_DEPTH: usize = 128;
 pub const CLIENT_ID_BYTES: usize = 128;
 /// Length of an instance name.
 pub const INSTANCE_ID_BYTES: usize = 128;
+/// Length of the name of whoever calls.
+pub const SUBJECT_BYTES: usize = 128;
 /// Length of a member ID.
 pub const MEMBER_ID_BYTES: usize = 63;
 /// Length of a tool name.
@@ -26,7 +28,17 @@ pub const REGISTRATION_ENTRIES: usize = 10_000;
 
 /// Calls in flight to one app.
 pub const CALLS_IN_FLIGHT_PER_APP: usize = 256;
-/// Bytes queued towards one app.
+/// Entries of the `rejected` list of one `registered`; what is left over is counted in a last one.
+pub const REJECTIONS_LISTED: usize = 100;
+/// Cancels that found no call and are kept, per app.
+pub const EARLY_CANCELS_PER_APP: usize = 256;
+/// Answers to calls whose router is lost are kept for it, per app, up to so many bytes.
+pub const ORPHANED_ANSWER_BYTES_PER_APP: usize = 8 * 1024 * 1024;
+/// Call IDs that were answered are remembered, per app, to refuse a second delivery.
+pub const ANSWERED_CALLS_PER_APP: usize = 1_024;
+/// Settled call IDs in one message to an app.
+pub const SETTLED_PER_MESSAGE: usize = 64;
+/// Bytes queued towards one app; a message that is being written counts no more.
 pub const QUEUE_BYTES_PER_CONNECTION: usize = 8 * 1024 * 1024;
 /// Requests in one batch (2025-03-26 alone).
 pub const BATCH_REQUESTS: usize = 50;
@@ -45,6 +57,10 @@ pub const REGISTER_DEADLINE_MS: u64 = 10_000;
 pub const PING_INTERVAL_MS: u64 = 20_000;
 /// An app that sent nothing for so long is gone.
 pub const SILENCE_TIMEOUT_MS: u64 = 45_000;
+/// An app that took nothing of what waits for it for so long is gone.
+pub const WRITE_STALL_MS: u64 = 30_000;
+/// Settled call IDs are told to an app at most this late.
+pub const SETTLE_WITHIN_MS: u64 = 100;
 /// The first reconnect is uniform within this window.
 pub const RECONNECT_WITHIN_MS: u64 = 200;
 /// A cancel that finds no call waits so long for the call that is on its way.
