@@ -150,13 +150,12 @@ class Cluster:
     def fixture_app(self, kind, router=0):
         """The fixture app on the `js` or `rust` SDK, online for the time of a `with` block."""
         if kind == "js":
-            program = installs.ROOT / "e2e" / "fixture-js" / "main.mjs"
-            command = [installs.node(), program]
-            env = {"CLIENTMCP_SDK": installs.js_sdk().as_uri()}
+            installs.build_js_sdk()
+            command = [installs.node(), installs.ROOT / "e2e" / "fixture-js" / "main.mjs"]
         else:
-            command, env = [installs.rust_fixture_binary()], {}
+            command = [installs.rust_fixture_binary()]
         command += ["--url", self.connect_url(router), "--token", self.token("app")]
-        app = Process(f"fixture-{kind}", command, self.logs, env)
+        app = Process(f"fixture-{kind}", command, self.logs)
         try:
             app.wait_until(lambda: app.has_logged("online"), "come online")
             yield app

@@ -50,19 +50,25 @@ def once(stamp, key, work):
     stamp.write_text(key)
 
 
+def npm_is_current(folder):
+    """Whether node_modules holds what the lock file beside it asks for."""
+    try:
+        locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+        installed = json.loads((folder / "node_modules" / ".package-lock.json").read_text())["packages"]
+    except OSError:
+        return False
+    needed = {path: package["version"] for path, package in locked.items() if path and not package.get("optional")}
+    return all(installed.get(path, {}).get("version") == version for path, version in needed.items())
+
+
 def npm_ci(source, folder):
     """Installs the locked packages of `source` into `folder`."""
-    locked = [source / "package.json", source / "package-lock.json"]
-    npmrc = source / ".npmrc"
-
-    def install():
+    if folder != source:
         folder.mkdir(parents=True, exist_ok=True)
-        if folder != source:
-            for file in [*locked, npmrc]:
-                shutil.copy(file, folder)
+        for name in ["package.json", "package-lock.json", ".npmrc"]:
+            shutil.copy(source / name, folder)
+    if not npm_is_current(folder):
         run("npm", "ci", "--no-audit", "--no-fund", cwd=folder)
-
-    once(folder / "node_modules" / ".clientmcp-stamp", digest(*locked), install)
 
 
 def npm_packages():
@@ -98,8 +104,8 @@ def python_with(requirements):
     return folder / "bin" / "python"
 
 
-def js_sdk():
-    """Builds the JavaScript SDK and gives the module that applications import."""
+def build_js_sdk():
+    """Builds the JavaScript SDK into its dist folder."""
     sdk = ROOT / "sdk" / "js"
     npm_ci(sdk, sdk)
     sources = sorted(sdk.glob("src/**/*.ts")) + [sdk / "package.json", sdk / "tsconfig.build.json"]
@@ -108,7 +114,6 @@ def js_sdk():
         run("npm", "run", "build", cwd=sdk)
 
     once(sdk / "dist" / ".clientmcp-stamp", digest(*sources), build)
-    return sdk / "dist" / "index.js"
 
 
 def _cargo_binary(manifest, *arguments):

@@ -135,7 +135,7 @@ async def scenario_progress(agent, wire, era):
     expect(await call_text(agent, "test_slow", {"ms": 2000}, on_progress), "slept 2000 ms", "text")
     check(len(seen) >= 2, f"progress of a slow call: {seen}")
     check(all(total == 2000 for _, total, _ in seen), f"totals: {seen}")
-    check(all(a[0] < b[0] for a, b in zip(seen, seen[1:])), f"not growing: {seen}")
+    check(all(a[0] < b[0] for a, b in zip(seen, seen[1:], strict=False)), f"not growing: {seen}")
 
 
 async def scenario_cancel(agent, wire, era):
@@ -209,9 +209,7 @@ async def _run(agent_name, mode, era, connect):
     async with contextlib.AsyncExitStack() as connection:
         agent = None
         async with report.scenario("connect") as detail:
-            agent = await connection.enter_async_context(
-                connect(wire, os.environ["MCP_URL"], os.environ["MCP_TOKEN"])
-            )
+            agent = await connection.enter_async_context(connect(wire, os.environ["MCP_URL"], os.environ["MCP_TOKEN"]))
             expect(agent.protocol_version, "2025-11-25" if era == "legacy" else "2026-07-28", "version")
             detail.append(agent.protocol_version)
         if agent is None:

@@ -59,7 +59,7 @@ async def connect(wire, url, token):
     changes = asyncio.Queue()
 
     async def on_message(message):
-        if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ToolListChangedNotification):
+        if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
             changes.put_nowait(message)
 
     http = httpx.AsyncClient(
