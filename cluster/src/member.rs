@@ -15,6 +15,17 @@ pub enum Role {
     Router,
 }
 
+impl Role {
+    /// The role's name, in the store, in metrics and in `status`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Node => "node",
+            Role::Router => "router",
+        }
+    }
+}
+
 /// Whether a member takes new work. Only ready nodes are on the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,6 +34,17 @@ pub enum MemberState {
     Ready,
     /// Serves what it has and takes nothing new.
     Draining,
+}
+
+impl MemberState {
+    /// The state's name, in the store, in metrics and in `status`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MemberState::Ready => "ready",
+            MemberState::Draining => "draining",
+        }
+    }
 }
 
 /// One process of the cluster, as it describes itself.
@@ -48,13 +70,40 @@ pub struct Member {
     pub version: String,
 }
 
+/// How a member stands with the store, by the store's own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Its lease runs for so long yet.
+    Alive {
+        /// What is left of the lease; above zero.
+        lease: Duration,
+    },
+    /// Its lease ran out.
+    Lapsed {
+        /// How long ago.
+        ago: Duration,
+    },
+    /// It said that it stops.
+    Left {
+        /// How long ago.
+        ago: Duration,
+    },
+}
+
 /// A member as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedMember {
     /// The member.
     pub member: Member,
-    /// What is left of its lease; zero when it has lapsed.
-    pub lease: Duration,
-    /// How long ago it lapsed; zero while it lives.
-    pub lapsed_for: Duration,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// For how long a heartbeat holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The member is alive for so long without another heartbeat.
+    pub lasts: Duration,
+    /// Afterwards, or after it left, it is still listed for so long (the grace of its apps).
+    pub tombstone: Duration,
 }

@@ -3,6 +3,8 @@
 //! One trait, a memory and a Redis implementation, one contract suite for both. The store is off
 //! the path of a call to a connected app.
 
+pub mod memory;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,17 +13,50 @@ use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::registration::{ContentHash, Hashes};
 
-use crate::member::{Member, ObservedMember};
+use crate::member::{Lease, Member, ObservedMember};
+
+pub use memory::MemoryStore;
+
+/// Sessions of one client ID that are remembered as ended.
+pub const ENDED_SESSIONS: usize = 1_024;
+
+/// Earlier claims of one client ID whose nonces are remembered, so that one of them that arrives
+/// twice, late, takes nothing back.
+const NONCES: usize = 8;
 
 /// Why the store gave no answer.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
+    /// Its address cannot be used by this version; found out at start, before any connection.
+    #[error("the store's address cannot be used: {0}")]
+    Address(String),
     /// It could not be reached, or did not answer in time: the command may or may not have run.
     #[error("the store did not answer: {0}")]
     Unreachable(String),
-    /// It answered with something that this version cannot read.
+    /// It answered with something that this version cannot read, or refused what it was asked.
     #[error("the store answered with something unreadable: {0}")]
     Corrupt(String),
+}
+
+/// What became of an entry into the list of members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Joined {
+    /// The member is entered.
+    Entered,
+    /// The name is taken: another incarnation's lease runs. Boxed, as it is the rare case.
+    Taken(Box<Member>),
+}
+
+/// What became of a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beat {
+    /// The lease is renewed.
+    Renewed,
+    /// Another incarnation has taken the name over: this process must stop.
+    Superseded {
+        /// The incarnation that has the name.
+        by: Incarnation,
+    },
 }
 
 /// A node's wish to hold a client ID.
@@ -55,10 +90,24 @@ pub enum Claimed {
         /// Who must be told to let go.
         previous: Option<Holder>,
     },
-    /// The same instance has claimed with a higher connection number: this socket is late.
+    /// This register is late and gets nothing: its instance has claimed with a higher connection
+    /// number, or this very request (by its nonce) was granted before and has been displaced or
+    /// released since.
     Late {
-        /// Who holds it.
+        /// Who holds the client ID, or held it last.
         holder: Holder,
+    },
+}
+
+/// What became of a claim that its node wrote again, into a store that had lost it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restored {
+    /// It is in the store: written, or there already.
+    Held,
+    /// The store has a claim with the same or a higher epoch: that one counts.
+    Beaten {
+        /// Who holds the client ID, or held it last.
+        by: Holder,
     },
 }
 
@@ -92,19 +141,30 @@ pub struct Record {
 /// machines. Commands have a deadline of their own and give [`StoreError::Unreachable`] then.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Enters or renews a member for `lease`. A member with the same ID and another incarnation
-    /// is replaced (whether that is allowed was found out by a probe before).
-    async fn heartbeat(&self, member: &Member, lease: Duration) -> Result<(), StoreError>;
+    /// Enters a member. A name whose lease runs for another incarnation is [`Joined::Taken`],
+    /// unless that incarnation is `replacing` (a probe has found it dead).
+    async fn join(
+        &self,
+        member: &Member,
+        lease: Lease,
+        replacing: Option<Incarnation>,
+    ) -> Result<Joined, StoreError>;
 
-    /// Removes a member at once, if the entry is still that incarnation's.
+    /// Renews a member's lease and writes its state. An entry that is missing or lapsed is
+    /// entered again; one that belongs to another living incarnation is left alone.
+    async fn heartbeat(&self, member: &Member, lease: Lease) -> Result<Beat, StoreError>;
+
+    /// Notes that a member has stopped, if the entry is still that incarnation's. It is listed as
+    /// [`Standing::Left`](crate::member::Standing::Left) for as long as its tombstone.
     async fn leave(&self, id: &MemberId, incarnation: Incarnation) -> Result<(), StoreError>;
 
-    /// All members that are known, with what is left of their leases, sorted by ID.
-    /// Lapsed ones are listed for as long as the grace.
+    /// All members that are known and how they stand, sorted by ID. Those that lapsed or left are
+    /// listed for as long as their tombstone.
     async fn members(&self) -> Result<Vec<ObservedMember>, StoreError>;
 
     /// Takes a client ID for a node, atomically. The epoch is above every one handed out before.
-    /// Repeating a request with the same nonce gives the same claim.
+    /// Repeating a request with the same nonce gives the same answer as long as that claim holds,
+    /// and [`Claimed::Late`] when somebody else has claimed since.
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed, StoreError>;
 
     /// Writes the hashes of a re-registration, if `claim` still holds. `false`: it does not.
@@ -115,8 +175,12 @@ pub trait Store: Send + Sync + 'static {
         hashes: &Hashes,
     ) -> Result<bool, StoreError>;
 
-    /// Gives a client ID up, if `claim` still holds. `false`: it did not. The registration stays
-    /// for `retention`.
+    /// Writes a claim again that [`renew`](Store::renew) did not find, as after a store failover.
+    /// It goes only over a missing record or a lower epoch.
+    async fn restore(&self, holder: &Holder, hashes: &Hashes) -> Result<Restored, StoreError>;
+
+    /// Gives a client ID up, if `claim` still holds. `false`: it did not. Repeating it gives the
+    /// same answer. The registration stays for `retention`.
     async fn release(
         &self,
         client_id: &ClientId,
@@ -131,7 +195,7 @@ pub trait Store: Send + Sync + 'static {
     /// What is known of a client ID.
     async fn record(&self, client_id: &ClientId) -> Result<Option<Record>, StoreError>;
 
-    /// Stores one kind's content under its hash, or renews it, for `ttl`.
+    /// Stores one kind's content under its hash, or renews it, for at least `ttl`.
     async fn put_content(
         &self,
         hash: &ContentHash,
@@ -139,13 +203,14 @@ pub trait Store: Send + Sync + 'static {
         ttl: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Renews content by hash. `false`: unknown.
+    /// Renews content by hash for at least `ttl`. `false`: unknown.
     async fn touch_content(&self, hash: &ContentHash, ttl: Duration) -> Result<bool, StoreError>;
 
     /// The content of a hash.
     async fn content(&self, hash: &ContentHash) -> Result<Option<Bytes>, StoreError>;
 
-    /// Notes that a legacy session of a client ID was ended, for `ttl`.
+    /// Notes that a legacy session of a client ID was ended, for `ttl`. At most
+    /// [`ENDED_SESSIONS`] are kept of one client ID, those that end last.
     async fn end_session(
         &self,
         client_id: &ClientId,
@@ -153,7 +218,7 @@ pub trait Store: Send + Sync + 'static {
         ttl: Duration,
     ) -> Result<(), StoreError>;
 
-    /// The sessions of a client ID that were ended.
+    /// The sessions of a client ID that were ended, in no particular order.
     async fn ended_sessions(&self, client_id: &ClientId) -> Result<Vec<String>, StoreError>;
 
     /// Whether the store answers.
