@@ -1,7 +1,7 @@
 """A whole cluster of real processes on this machine: Redis, nodes, routers and a fixture app.
 
     with Cluster(logs) as cluster, cluster.fixture_app("js"):
-        cluster.agent_url(0)            # http://127.0.0.1:PORT/mcp of the first router
+        cluster.agent_urls()            # http://127.0.0.1:PORT/mcp of each router
         cluster.token("agent")          # the bearer for it
 
 Processes listen on loopback, log to files in `logs`, and are ended by their process IDs.
@@ -107,6 +107,18 @@ def answers_ok(url):
         return False
 
 
+@contextlib.contextmanager
+def proxy_before(urls, bearer=None):
+    """The URL of a loopback proxy that sends each request to the next URL, with a token if one is given."""
+    command = [installs.node(), installs.ROOT / "e2e" / "proxy.mjs", *(["--bearer", bearer] if bearer else []), *urls]
+    proxy = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield proxy.stdout.readline().strip()
+    finally:
+        proxy.stdin.close()
+        proxy.wait(STOP_LIMIT_S)
+
+
 class Cluster:
     """Redis, nodes and routers, up for the time of a `with` block."""
 
@@ -133,9 +145,9 @@ class Cluster:
     def __exit__(self, *_):
         self._stop()
 
-    def agent_url(self, router):
-        """Where agents reach the router with this index."""
-        return f"http://127.0.0.1:{self._router_ports[router]}/mcp"
+    def agent_urls(self):
+        """Where agents reach each router."""
+        return [f"http://127.0.0.1:{port}/mcp" for port in self._router_ports]
 
     def connect_url(self, router):
         """Where apps reach the router with this index."""
