@@ -17,6 +17,12 @@ pub const CLIENT_ID_BYTES: usize = 128;
 pub const INSTANCE_ID_BYTES: usize = 128;
 /// Length of the name of whoever calls.
 pub const SUBJECT_BYTES: usize = 128;
+/// Length of an agent's request id, as JSON text.
+pub const REQUEST_ID_BYTES: usize = 1_024;
+/// Length of the name and version of an agent that a session remembers, each.
+pub const CLIENT_INFO_BYTES: usize = 64;
+/// Length of a session ID that is looked at.
+pub const SESSION_ID_BYTES: usize = 1_024;
 /// Length of a member ID.
 pub const MEMBER_ID_BYTES: usize = 63;
 /// Length of a tool name.
@@ -75,6 +81,10 @@ pub const GRACE_MS: u64 = 15_000;
 pub const GRACE_AFTER_LEAVING_MS: u64 = 5_000;
 /// A registration answers lists for so long after its app left.
 pub const REGISTRATION_RETENTION_MS: u64 = 3_600_000;
+/// A process that stops says so, and takes new work all the same, for so long.
+pub const PRE_DRAIN_MS: u64 = 5_000;
+/// What is in flight may end within this time while a process stops.
+pub const DRAIN_MS: u64 = 30_000;
 /// A call becomes a stream after this time, and gets a comment each time it passes again.
 pub const STREAM_AFTER_MS: u64 = 1_000;
 /// Between comments on long-lived streams.
