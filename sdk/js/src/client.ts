@@ -113,7 +113,8 @@ export class App extends Emitter<AppEvents> {
   #handleMessage(session: Session, message: ServerMessage): void {
     switch (message.type) {
       case "call":
-        return this.#dispatcher.handleCall(message, session);
+        if (typeof message.id === "string") this.#dispatcher.handleCall(message, session);
+        return;
       case "cancel":
         return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent");
       case "settled":

@@ -1,8 +1,9 @@
 /** Calls of agents, from their delivery to their answer. */
 import { CallMemory } from "./calls.js";
-import { CallCancelled, INVALID_PARAMS, METHOD_NOT_FOUND, OUTCOME_UNKNOWN, RpcError, ToolError } from "./errors.js";
 import type { Logger } from "./environment.js";
-import { fits, LOG_LEVELS, type Answer, type CallMessage, type CancelReason, type LogLevel } from "./messages.js";
+import { CallCancelled, INVALID_PARAMS, METHOD_NOT_FOUND, OUTCOME_UNKNOWN, RpcError, ToolError } from "./errors.js";
+import { fits, isShallow, LOG_LEVELS } from "./messages.js";
+import type { Answer, CallMessage, CancelReason, LogLevel } from "./messages.js";
 import type { CallContext, ToolArguments, Tools } from "./options.js";
 import { answerOfThrown, encodeAnswer, resultOf } from "./results.js";
 import type { Cancel, Timers } from "./timers.js";
@@ -87,7 +88,7 @@ export class Dispatcher {
     this.#running.delete(id);
     const text = encodeAnswer(answer, call.carrier.limits.maxMessageBytes);
     this.#memory.handleFinished(id, text, this.#parts.timers.now());
-    if (!call.cancelled) this.#send(call, text);
+    if (!call.cancelled) this.#carrierOf(call)?.send(text);
   }
 
   async #answer(call: RunningCall): Promise<Answer> {
@@ -128,25 +129,28 @@ export class Dispatcher {
     );
   }
 
-  /** On the socket that delivered the call, or on the one that took over from it. */
-  #send(call: RunningCall, text: string): void {
-    const carrier = call.carrier.isOpen ? call.carrier : this.#parts.carrier();
-    if (!carrier) return;
-    if (fits(text, carrier.limits.maxMessageBytes)) carrier.send(text);
-    else this.#parts.logger.warn(`clientmcp: a message of call ${call.message.id} is too large to send`);
+  /** The socket that delivered the call, or the one that took over from it. */
+  #carrierOf(call: RunningCall): Carrier | undefined {
+    return call.carrier.isOpen ? call.carrier : this.#parts.carrier();
+  }
+
+  /** Sends what a running call has to say, if it can be said. */
+  #note(call: RunningCall, message: { type: "progress" | "log"; [member: string]: unknown }): void {
+    const carrier = this.#carrierOf(call);
+    if (!carrier || call.cancelled || this.#running.get(call.message.id) !== call) return;
+    try {
+      const text = JSON.stringify(message);
+      if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");
+      if (!isShallow(text)) throw new RangeError("it is nested too deep");
+      carrier.send(text);
+    } catch (error) {
+      this.#parts.logger.warn(`clientmcp: a ${message.type} message could not be sent`, error);
+    }
   }
 
   #contextOf(call: RunningCall): CallContext {
     const { id, rootId = id, params = {}, context = {} } = call.message;
     const { logLevel, clientCapabilities = {} } = context;
-    const note = (message: Record<string, unknown>): void => {
-      if (this.#running.get(id) !== call || call.cancelled) return;
-      try {
-        this.#send(call, JSON.stringify(message));
-      } catch (error) {
-        this.#parts.logger.warn(`clientmcp: a ${String(message["type"])} message is no JSON`, error);
-      }
-    };
     return {
       signal: call.abort.signal,
       callId: id,
@@ -157,13 +161,14 @@ export class Dispatcher {
       subject: context.subject,
       logLevel,
       params,
-      progress(progress, total, message) {
+      progress: (progress, total, message) => {
         if (context.progress !== true || !Number.isFinite(progress)) return;
-        note({ type: "progress", id, progress, total: Number.isFinite(total) ? total : undefined, message });
+        if (!Number.isFinite(total)) total = undefined;
+        this.#note(call, { type: "progress", id, progress, total, message });
       },
-      log(level, data, logger) {
+      log: (level, data, logger) => {
         if (!isLogged(level, logLevel)) return;
-        note({ type: "log", id, level, logger, data: data === undefined ? null : data });
+        this.#note(call, { type: "log", id, level, logger, data: data === undefined ? null : data });
       },
     };
   }

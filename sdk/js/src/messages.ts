@@ -35,6 +35,9 @@ export interface Limits {
   silenceTimeoutMs: number;
 }
 
+/** How deep a message may be nested, itself included. */
+export const MAX_DEPTH = 128;
+
 /** The limits that hold until the first `registered` states them. */
 export const DEFAULT_LIMITS: Limits = {
   maxMessageBytes: 4 * 1024 * 1024,
@@ -160,4 +163,22 @@ export function byteLength(text: string): number {
 /** Whether a text is at most `limit` bytes; counts them only where the length leaves a doubt. */
 export function fits(text: string, limit: number): boolean {
   return text.length * 3 <= limit || (text.length <= limit && byteLength(text) <= limit);
+}
+
+/** Whether a text of JSON is nested no deeper than a message may be. */
+export function isShallow(json: string): boolean {
+  if (json.length <= 2 * MAX_DEPTH) return true;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < json.length; i++) {
+    const character = json[i];
+    if (inString) {
+      if (character === "\\") i++;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === "{" || character === "[") {
+      if (++depth > MAX_DEPTH) return false;
+    } else if (character === "}" || character === "]") depth--;
+  }
+  return true;
 }

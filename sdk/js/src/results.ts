@@ -1,6 +1,6 @@
 /** From what a handler returned, or threw, to the answer of its call. */
 import { messageOf, RpcError } from "./errors.js";
-import { byteLength, fits, type Answer } from "./messages.js";
+import { byteLength, fits, isShallow, MAX_DEPTH, type Answer } from "./messages.js";
 import type { CallToolResult, Tool } from "./options.js";
 
 /** A result that is an error for the model to see. */
@@ -43,24 +43,33 @@ export function answerOfThrown(id: string, thrown: unknown): Answer {
 }
 
 /**
- * The frame of an answer. One that no message can carry, for its size or because it is no JSON,
- * becomes an error that says so: sent as it is, it would cost the connection.
+ * The frame of an answer. One that no message can carry, for its size or depth or because it is no
+ * JSON, becomes an error that says so: sent as it is, it would cost the connection.
  */
 export function encodeAnswer(answer: Answer, maxMessageBytes: number): string {
-  let problem: string;
-  try {
-    const text = JSON.stringify(answer);
-    if (fits(text, maxMessageBytes)) return text;
-    problem =
-      `the result takes a message of ${byteLength(text)} bytes, and a message may be ` +
-      `at most ${maxMessageBytes} bytes (maxMessageBytes): ask for less`;
-  } catch (error) {
-    problem = `the result cannot be sent: ${messageOf(error)}`;
-  }
   const { id } = answer;
+  const encoded = tryEncode(answer, maxMessageBytes);
+  if ("text" in encoded) return encoded.text;
+  const { problem } = encoded;
   if (answer.type === "result") {
     return JSON.stringify({ type: "result", id, result: errorResult(problem) });
   }
-  const { code } = answer.error;
-  return JSON.stringify({ type: "error", id, error: { code, message: problem } });
+  return JSON.stringify({ type: "error", id, error: { code: answer.error.code, message: problem } });
+}
+
+function tryEncode(answer: Answer, maxMessageBytes: number): { text: string } | { problem: string } {
+  let text: string;
+  try {
+    text = JSON.stringify(answer);
+  } catch (error) {
+    return { problem: `the result cannot be sent: ${messageOf(error)}` };
+  }
+  if (!fits(text, maxMessageBytes)) {
+    const problem =
+      `the result takes a message of ${byteLength(text)} bytes, and a message may be ` +
+      `at most ${maxMessageBytes} bytes (maxMessageBytes): ask for less`;
+    return { problem };
+  }
+  if (isShallow(text)) return { text };
+  return { problem: `the result cannot be sent: it is nested deeper than ${MAX_DEPTH} levels` };
 }

@@ -40,7 +40,10 @@ export class Socket {
     this.#socket = new environment.WebSocket(url, [SUBPROTOCOL, TOKEN_SUBPROTOCOL + token]);
     this.#socket.onopen = () => this.#handleOpen();
     this.#socket.onmessage = (event: { data: unknown }) => this.#handleFrame(event.data);
-    this.#socket.onerror = () => {};
+    // Node 22 follows a failed upgrade with no close event.
+    this.#socket.onerror = () => {
+      if (this.#state === "opening") this.#handleClose(1006, "");
+    };
     this.#socket.onclose = (event: { code: number; reason: string }) =>
       this.#handleClose(event.code, event.reason);
     this.#cancelDeadline = environment.timers.after(OPEN_TIMEOUT_MS, () =>

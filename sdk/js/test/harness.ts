@@ -102,4 +102,12 @@ export class Harness {
     this.timers.advance(status.retryInMs ?? 0);
     return status;
   }
+
+  /** Waits for what no event tells, as that a lost connection was noticed. */
+  async until(condition: () => boolean): Promise<void> {
+    for (let waited = 0; !condition(); waited++) {
+      assert.ok(waited < 1000, "what was waited for did not happen");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
 }

@@ -1,0 +1,191 @@
+// An application as small as they come: three tools that change this page. What is needed to offer
+// them is in `start`; the rest shows what happens.
+import { connect, ToolError } from "/sdk/clientmcp.js";
+
+const MAX_CALLS_SHOWN = 100;
+const MAX_TEXT = 500;
+
+const element = (id) => document.getElementById(id);
+
+const text = (description) => ({
+  type: "object",
+  properties: { text: { type: "string", description, maxLength: MAX_TEXT } },
+  required: ["text"],
+  additionalProperties: false,
+});
+
+const tools = {
+  set_background: {
+    title: "Set the background",
+    description: "Colors the panel that the person is looking at.",
+    inputSchema: {
+      type: "object",
+      properties: { color: { type: "string", description: "A CSS color, such as teal or #0a84ff" } },
+      required: ["color"],
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    handler: ({ color }) => {
+      paint(element("stage"), color);
+      return `The background is ${color} now.`;
+    },
+  },
+  show_message: {
+    title: "Show a message",
+    description: "Shows a text to the person, in place of the one before.",
+    inputSchema: text("What to show"),
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    handler: (args) => {
+      element("message").textContent = readText(args);
+      return "The message is shown.";
+    },
+  },
+  add_item: {
+    title: "Add an item to the list",
+    description: "Adds an item at the end of the list on the page.",
+    inputSchema: text("The item"),
+    outputSchema: { type: "object", properties: { items: { type: "integer" } }, required: ["items"] },
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    handler: (args) => {
+      const item = document.createElement("li");
+      item.textContent = readText(args);
+      element("items").append(item);
+      return { items: element("items").childElementCount };
+    },
+  },
+};
+
+async function start() {
+  let session = await fetchSession();
+  showCommands(session);
+  element("client").textContent = session.clientId;
+
+  // ?token=… stands in for a token that is wrong, to see what an application then sees.
+  const given = new URLSearchParams(location.search).get("token");
+  const app = connect({
+    url: session.connectUrl,
+    token: given ?? (async ({ reason }) => {
+      if (reason !== "connect") showCommands((session = await fetchSession()));
+      return session.appToken;
+    }),
+    serverInfo: { name: "clientmcp-demo", title: "ClientMCP demo page", version: "1.0.0" },
+    instructions: "The tools change a web page that a person is looking at.",
+    tools: Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, logged(name, tool)])),
+  });
+  app.on("status", showStatus);
+  showStatus(app.status);
+  element("again").onclick = () => app.connect();
+}
+
+/** Fresh tokens, each time; `clientmcp dev` serves them beside this page. */
+async function fetchSession() {
+  const response = await fetch("/dev/session", { cache: "no-store" });
+  if (!response.ok) throw new Error(`/dev/session answered ${response.status}`);
+  return response.json();
+}
+
+function readText({ text }) {
+  if (typeof text !== "string" || text.trim() === "") throw new ToolError("text must be a text that is not empty");
+  if (text.length > MAX_TEXT) throw new ToolError(`text must have at most ${MAX_TEXT} characters`);
+  return text;
+}
+
+/** Colors an element, and its text so that it stays readable. */
+function paint(target, color) {
+  if (typeof color !== "string" || !CSS.supports("background-color", color) || /\b(var|url|env)\(/i.test(color)) {
+    throw new ToolError(`${color} is no CSS color; try a name such as teal, or one like #0a84ff`);
+  }
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.fillStyle = getComputedStyle(document.body).backgroundColor;
+  canvas.fillRect(0, 0, 1, 1);
+  canvas.fillStyle = color;
+  canvas.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data;
+  const light = [red, green, blue].map((part) => (part / 255) ** 2.2);
+  const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
+  target.style.backgroundColor = color;
+  target.style.color = luminance > 0.18 ? "#000" : "#fff";
+}
+
+/** The tool, each call of it shown in the page. */
+function logged(name, tool) {
+  const handler = async (args, context) => {
+    const outcome = showCall(name, args);
+    try {
+      const value = await tool.handler(args, context);
+      outcome("done");
+      return value;
+    } catch (error) {
+      outcome(error.message, true);
+      throw error;
+    }
+  };
+  return { ...tool, handler };
+}
+
+/** Adds a call to the log; the returned function says how it ended. */
+function showCall(name, args) {
+  const part = (tag, className, ...content) => {
+    const made = document.createElement(tag);
+    made.className = className;
+    made.append(...content);
+    return made;
+  };
+  const time = part("time", "time", new Date().toLocaleTimeString());
+  const outcome = part("div", "outcome", "running");
+  const head = part("div", "head", part("span", "tool", name), time);
+  element("calls").prepend(part("li", "call", head, part("code", "arguments", JSON.stringify(args)), outcome));
+  if (element("calls").childElementCount > MAX_CALLS_SHOWN) element("calls").lastElementChild.remove();
+  return (content, failed = false) => {
+    outcome.textContent = content;
+    outcome.classList.toggle("failed", failed);
+  };
+}
+
+function showStatus({ state, code, reason, retryInMs }) {
+  element("status").textContent = state;
+  element("status").dataset.status = state;
+  element("again").hidden = state !== "stopped";
+  if (state === "online") element("reason").textContent = "";
+  if (reason === undefined) return;
+  const retry = retryInMs === undefined ? "" : `; trying again in ${(retryInMs / 1000).toFixed(1)} s`;
+  element("reason").textContent = `${reason}${code === undefined ? "" : ` (${code})`}${retry}`;
+}
+
+function showCommands({ agentUrl, agentToken, expiresInMs }) {
+  const bearer = `"Authorization: Bearer ${agentToken}"`;
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "curl", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const params = { name: "set_background", arguments: { color: "teal" }, _meta };
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+  element("agent-command").textContent =
+    `claude mcp add --transport http clientmcp-demo ${agentUrl} --header ${bearer}`;
+  element("curl-command").textContent = [
+    `curl ${agentUrl}`,
+    `  -H ${bearer}`,
+    `  -H "Content-Type: application/json"`,
+    `  -H "Accept: application/json, text/event-stream"`,
+    `  -H "MCP-Protocol-Version: 2026-07-28"`,
+    `  -H "Mcp-Method: tools/call"`,
+    `  -H "Mcp-Name: set_background"`,
+    `  -d '${JSON.stringify(body)}'`,
+  ].join(" \\\n");
+  const until = new Date(Date.now() + expiresInMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  element("validity").textContent = `The token in these commands is valid until ${until}; reload the page for another.`;
+}
+
+for (const button of document.querySelectorAll("[data-copies]")) {
+  button.onclick = async () => {
+    const source = element(button.dataset.copies);
+    getSelection().selectAllChildren(source);
+    // Pages without TLS have no clipboard, except on loopback; there the selection has to do.
+    await navigator.clipboard?.writeText(source.textContent);
+    button.textContent = navigator.clipboard ? "Copied" : "Selected";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  };
+}
+
+start().catch((error) => showStatus({ state: "stopped", reason: error.message }));

@@ -1,0 +1,30 @@
+/** What is generated, and what must not creep in. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const read = (path: string): string => readFileSync(path, "utf8");
+
+test("the demo's copy of the SDK is up to date (npm run build:demo)", () => {
+  const folder = mkdtempSync(join(tmpdir(), "clientmcp-"));
+  try {
+    const fresh = join(folder, "clientmcp.js");
+    execFileSync("npm", ["run", "--silent", "bundle", "--", `--outfile=${fresh}`, "--log-level=error"]);
+    assert.equal(read("../../cli/demo/clientmcp.js"), read(fresh));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the single file imports nothing", () => {
+  assert.doesNotMatch(read("dist/clientmcp.js"), /^\s*import\b|\bimport\(|\brequire\(/m);
+});
+
+test("the package has no runtime dependency, and its lockfile names no host", () => {
+  const manifest = JSON.parse(read("package.json")) as Record<string, unknown>;
+  assert.equal(manifest["dependencies"], undefined);
+  assert.doesNotMatch(read("package-lock.json"), /"resolved"/);
+});
