@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -17,6 +17,9 @@ use crate::{
     agent::Agent,
     wire::{Answer, Wire},
 };
+
+/// A failure's text is cut after so many characters.
+const REASON_LENGTH: usize = 600;
 
 /// How long any wait for the other side may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,6 +46,7 @@ impl Report {
                     .split_whitespace()
                     .collect::<Vec<_>>()
                     .join(" ");
+                let reason: String = reason.chars().take(REASON_LENGTH).collect();
                 println!("FAIL rmcp {mode} {name} {reason}");
             }
         }
@@ -137,12 +141,19 @@ async fn call_text(agent: &Agent, name: &str, arguments: Value) -> anyhow::Resul
     text_of(&result)
 }
 
+/// The tools without the one that comes and goes.
+fn fixed(tools: &[Tool]) -> impl Iterator<Item = &Tool> {
+    tools
+        .iter()
+        .filter(|tool| !tool.name.starts_with("test_dynamic_"))
+}
+
 async fn list(agent: &Agent, catalogue: &Value) -> anyhow::Result<String> {
     let expected = catalogue["tools"]
         .as_array()
         .context("the catalogue has tools")?;
-    let mut tools = agent.list_tools().await?;
-    tools.retain(|tool| !tool.name.starts_with("test_dynamic_"));
+    let tools = agent.list_tools().await?;
+    let tools: Vec<&Tool> = fixed(&tools).collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     expect(
         &names,
@@ -325,10 +336,15 @@ async fn list_changed(agent: &mut Agent, wire: &Wire, era: Era) -> anyhow::Resul
             )?;
         }
     }
+    let end = agent.list_tools().await?;
+    ensure!(
+        fixed(&end).eq(fixed(&start)),
+        "the other tools must stay as they are"
+    );
     expect(
-        &agent.list_tools().await?,
-        &start,
-        "two changes must end at the first list",
+        &end.len(),
+        &start.len(),
+        "two changes must end where they began",
     )?;
     ensure!(
         !agent.has_more_changes(),
