@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 /// The parts of a registration that are stored and compared apart (SPEC.md §4.4).
@@ -30,6 +31,28 @@ impl Kind {
             Kind::Resources => "resources",
             Kind::Rest => "rest",
         }
+    }
+
+    /// The kind with this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The content of this kind when the app offers none.
+    #[must_use]
+    pub fn empty_content(self) -> Bytes {
+        Bytes::from_static(match self {
+            Kind::Tools | Kind::Prompts => b"[]",
+            Kind::Resources => br#"{"resources":[],"resourceTemplates":[]}"#,
+            Kind::Rest => b"{}",
+        })
+    }
+
+    /// The hash of [`Kind::empty_content`].
+    #[must_use]
+    pub fn empty_hash(self) -> ContentHash {
+        ContentHash::of(self, &self.empty_content())
     }
 }
 
@@ -92,6 +115,23 @@ pub struct Hashes {
 }
 
 impl Hashes {
+    /// The hashes of an app that offers nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::each(Kind::empty_hash)
+    }
+
+    /// One hash for each kind.
+    #[must_use]
+    pub fn each(mut hash: impl FnMut(Kind) -> ContentHash) -> Self {
+        Self {
+            tools: hash(Kind::Tools),
+            prompts: hash(Kind::Prompts),
+            resources: hash(Kind::Resources),
+            rest: hash(Kind::Rest),
+        }
+    }
+
     /// The hash of one kind.
     #[must_use]
     pub fn get(&self, kind: Kind) -> ContentHash {

@@ -47,6 +47,11 @@ pub struct Timings {
     pub orphan: Duration,
     /// Settled call IDs are told to an app at most this late.
     pub settle_within: Duration,
+    /// A process that stops says so, and takes new work all the same, for so long: load balancers
+    /// notice late.
+    pub pre_drain: Duration,
+    /// What is in flight may end within this time while a process stops.
+    pub drain: Duration,
     /// A call becomes a stream after this time, and gets a comment each time it passes again.
     pub stream_after: Duration,
     /// Between comments on long-lived streams.
@@ -77,6 +82,8 @@ impl Default for Timings {
             early_cancel: ms(limits::EARLY_CANCEL_MS),
             orphan: ms(limits::ORPHAN_MS),
             settle_within: ms(limits::SETTLE_WITHIN_MS),
+            pre_drain: ms(limits::PRE_DRAIN_MS),
+            drain: ms(limits::DRAIN_MS),
             stream_after: ms(limits::STREAM_AFTER_MS),
             stream_comment: ms(limits::STREAM_COMMENT_MS),
         }

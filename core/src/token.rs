@@ -4,6 +4,7 @@
 //! [`CallGrant`], and handlers ask for these, so that an unchecked path does not compile. The
 //! text of a token appears in no error and in no `Debug` output.
 
+use std::fmt;
 use std::time::Duration;
 
 use jsonwebtoken::errors::ErrorKind;
@@ -88,6 +89,30 @@ impl ScopeError {
     #[must_use]
     pub fn closing(self) -> Closing {
         Closing::new(CloseCode::Forbidden, self.to_string())
+    }
+}
+
+/// A token as its bearer sent it, not verified yet. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BearerToken(String);
+
+impl BearerToken {
+    /// Takes the text of a token.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for [`Verifier::verify`] and for the wire alone.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BearerToken(redacted)")
     }
 }
 

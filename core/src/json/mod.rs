@@ -13,11 +13,12 @@
 mod scan;
 mod write;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
@@ -154,6 +155,11 @@ impl Json {
     /// `[]`.
     pub const EMPTY_ARRAY: Json = Json(Bytes::from_static(b"[]"));
 
+    /// A text of this crate that is JSON.
+    pub(crate) const fn constant(text: &'static str) -> Self {
+        Self(Bytes::from_static(text.as_bytes()))
+    }
+
     /// Checks a text.
     ///
     /// # Errors
@@ -250,6 +256,24 @@ impl Json {
         serde_json::from_str(self.as_str()).map_err(|error| JsonError::of(&error))
     }
 
+    /// The members of an object in their order, with keys unescaped; a key that stands there
+    /// twice is there twice.
+    ///
+    /// # Errors
+    /// [`JsonError::Shape`] if it is none; [`JsonError::Unparsable`] for a key with a lone
+    /// surrogate.
+    pub fn members(&self) -> Result<Vec<(Cow<'_, str>, &RawValue)>, JsonError> {
+        self.value::<Members<'_>>().map(|members| members.0)
+    }
+
+    /// The entries of an array in their order.
+    ///
+    /// # Errors
+    /// [`JsonError::Shape`] if it is none.
+    pub fn entries(&self) -> Result<Vec<&RawValue>, JsonError> {
+        self.value()
+    }
+
     /// A part of this value that [`Json::read`] borrowed, sharing its memory.
     ///
     /// # Panics
@@ -257,6 +281,12 @@ impl Json {
     #[must_use]
     pub fn part(&self, part: &RawValue) -> Json {
         Json(self.0.slice_ref(part.get().as_bytes()))
+    }
+}
+
+impl From<Json> for Bytes {
+    fn from(json: Json) -> Self {
+        json.0
     }
 }
 
@@ -276,6 +306,36 @@ pub fn present<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
+
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor).map(Self)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((Key(key), value)) = map.next_entry()? {
+            members.push((key, value));
+        }
+        Ok(members)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Derived structs also take arrays, which JSON's readers must not.
 fn read_object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonError> {

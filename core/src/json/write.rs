@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 
 use super::Json;
 
@@ -164,11 +164,4 @@ fn write_string(text: &mut BytesMut, value: &str) {
 fn write_display(text: &mut BytesMut, value: impl Display) {
     use std::io::Write as _;
     write!(text.writer(), "{value}").expect("memory takes every text");
-}
-
-/// The bytes of a finished value, for whoever sends it.
-impl From<Json> for Bytes {
-    fn from(json: Json) -> Self {
-        json.into_bytes()
-    }
 }

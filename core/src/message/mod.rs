@@ -1,0 +1,58 @@
+//! The messages of clientmcp.v1, in both directions (SPEC.md §4.3).
+//!
+//! Each direction is one closed enum that reads and writes itself: nodes read [`AppMessage`] and
+//! write [`ClusterMessage`], SDKs the other way round. Payloads pass verbatim as [`Json`] that
+//! shares the frame's memory.
+
+mod app;
+mod cluster;
+mod context;
+mod register;
+
+use crate::close::{CloseCode, Closing};
+use crate::json::JsonError;
+
+pub use app::{AppMessage, Log, Progress};
+pub use cluster::{
+    Call, CancelReason, ChannelLimits, ClusterMessage, MoveReason, Registered, Rejection,
+};
+pub use context::{CallContext, LogLevel};
+pub use register::{ByHash, Register, Rest};
+
+#[cfg(doc)]
+use crate::json::Json;
+
+/// The exact text of a ping.
+pub const PING: &str = r#"{"type":"ping"}"#;
+/// The exact text of a pong.
+pub const PONG: &str = r#"{"type":"pong"}"#;
+
+/// Why a message was not understood. The texts quote nothing of it but its type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// It is no JSON object with a `type`.
+    #[error("the message is no JSON object with a type: {0}")]
+    Unreadable(JsonError),
+    /// Its `type` is none that this direction has.
+    #[error("unknown message type {0:?}")]
+    UnknownType(String),
+    /// A member is missing or has the wrong type.
+    #[error("{kind}: {problem}")]
+    Invalid {
+        /// The message's type.
+        kind: &'static str,
+        /// Which member, and what it must be.
+        problem: &'static str,
+    },
+}
+
+impl MessageError {
+    /// The close frame for whoever sent it.
+    #[must_use]
+    pub fn closing(&self) -> Closing {
+        Closing::new(CloseCode::NotUnderstood, self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;
