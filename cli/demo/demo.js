@@ -17,7 +17,7 @@ const text = (description) => ({
 const tools = {
   set_background: {
     title: "Set the background",
-    description: "Colors the panel that the person is looking at.",
+    description: "Colors the background of the page that the person is looking at.",
     inputSchema: {
       type: "object",
       properties: { color: { type: "string", description: "A CSS color, such as teal or #0a84ff" } },
@@ -26,7 +26,7 @@ const tools = {
     },
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     handler: ({ color }) => {
-      paint(element("stage"), color);
+      paint(color);
       return `The background is ${color} now.`;
     },
   },
@@ -90,21 +90,20 @@ function readText({ text }) {
   return text;
 }
 
-/** Colors an element, and its text so that it stays readable. */
-function paint(target, color) {
-  if (typeof color !== "string" || !CSS.supports("background-color", color) || /\b(var|url|env)\(/i.test(color)) {
+/** Colors the page, and what is written on it so that it stays readable. */
+function paint(color) {
+  if (typeof color !== "string" || !CSS.supports("background-color", color) || /\b(var|env)\(/i.test(color)) {
     throw new ToolError(`${color} is no CSS color; try a name such as teal, or one like #0a84ff`);
   }
   const canvas = new OffscreenCanvas(1, 1).getContext("2d");
-  canvas.fillStyle = getComputedStyle(document.body).backgroundColor;
-  canvas.fillRect(0, 0, 1, 1);
-  canvas.fillStyle = color;
-  canvas.fillRect(0, 0, 1, 1);
-  const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data;
-  const light = [red, green, blue].map((part) => (part / 255) ** 2.2);
-  const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
-  target.style.backgroundColor = color;
-  target.style.color = luminance > 0.18 ? "#000" : "#fff";
+  for (const layer of ["white", color]) {
+    canvas.fillStyle = layer;
+    canvas.fillRect(0, 0, 1, 1);
+  }
+  const [red, green, blue] = Array.from(canvas.getImageData(0, 0, 1, 1).data, (part) => (part / 255) ** 2.2);
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  document.body.style.backgroundColor = color;
+  document.querySelector("header").style.color = luminance > 0.18 ? "#000" : "#fff";
 }
 
 /** The tool, each call of it shown in the page. */
