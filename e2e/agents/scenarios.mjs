@@ -44,9 +44,9 @@ class Wire {
     };
   }
 
-  /** The content type with which the latest call of `tool` was answered. */
-  answerTypeOf(tool) {
-    return this.#exchanges.findLast((e) => e.rpc === 'tools/call' && e.params.name === tool)?.type;
+  /** The content types with which the calls of `tool` were answered. */
+  answerTypesOf(tool) {
+    return this.#exchanges.filter((e) => e.rpc === 'tools/call' && e.params.name === tool).map((e) => e.type);
   }
 
   /** The HTTP status of the latest request with this HTTP method. */
@@ -84,6 +84,28 @@ function assertTools(listed, expected) {
 
 const fixed = (tools) => tools.filter((tool) => !tool.name.startsWith('test_dynamic_'));
 
+/** Takes a running call back and waits until the app has counted that. */
+async function cancelAfter(ms, agent, wire, era) {
+  const before = await slowStats(agent);
+  const cancels = wire.countOf('notifications/cancelled');
+  const controller = new AbortController();
+  const call = agent.callTool('test_slow', { ms: 20_000 }, { signal: controller.signal });
+  const refused = assert.rejects(call, 'a cancelled call must reject');
+  await sleep(ms);
+  const running = await slowStats(agent);
+  assert.deepEqual(running, { ...before, started: before.started + 1 }, 'counts while the call runs');
+  controller.abort();
+  await within(PATIENCE_MS, 'the cancelled call', refused);
+  const deadline = performance.now() + PATIENCE_MS;
+  let stats = running;
+  while (stats.cancelled === before.cancelled && performance.now() < deadline) {
+    await sleep(100);
+    stats = await slowStats(agent);
+  }
+  assert.deepEqual(stats, { ...running, cancelled: before.cancelled + 1 }, 'counts after the cancel');
+  assert.equal(wire.countOf('notifications/cancelled') - cancels, era === 'legacy' ? 1 : 0);
+}
+
 const scenarios = {
   async list({ agent, catalogue }) {
     const tools = fixed(await agent.listTools());
@@ -109,7 +131,7 @@ const scenarios = {
     assert.equal(await callText(agent, 'test_slow', { ms: 2500 }), 'slept 2500 ms');
     const took = Math.round(performance.now() - start);
     assert.ok(took >= 2490, `took only ${took} ms`);
-    assert.match(wire.answerTypeOf('test_slow'), /^text\/event-stream/);
+    assert.match(wire.answerTypesOf('test_slow').at(-1), /^text\/event-stream/);
     return `${took} ms`;
   },
 
@@ -129,25 +151,15 @@ const scenarios = {
   },
 
   async cancel({ agent, wire, era }) {
-    const before = await slowStats(agent);
-    const cancels = wire.countOf('notifications/cancelled');
-    const controller = new AbortController();
-    const call = agent.callTool('test_slow', { ms: 20_000 }, { signal: controller.signal });
-    const refused = assert.rejects(call, 'a cancelled call must reject');
-    await sleep(500);
-    const running = await slowStats(agent);
-    assert.equal(running.started, before.started + 1, 'the call has not reached the app');
-    assert.equal(running.cancelled, before.cancelled);
-    controller.abort();
-    await within(PATIENCE_MS, 'the cancelled call', refused);
-    const deadline = performance.now() + PATIENCE_MS;
-    let stats = running;
-    while (stats.cancelled === before.cancelled && performance.now() < deadline) {
-      await sleep(100);
-      stats = await slowStats(agent);
-    }
-    assert.deepEqual(stats, { ...running, cancelled: before.cancelled + 1 });
-    assert.equal(wire.countOf('notifications/cancelled') - cancels, era === 'legacy' ? 1 : 0);
+    await cancelAfter(500, agent, wire, era);
+  },
+
+  async 'cancel-stream'({ agent, wire, era }) {
+    const answered = wire.answerTypesOf('test_slow').length;
+    await cancelAfter(1500, agent, wire, era);
+    const [type, ...more] = wire.answerTypesOf('test_slow').slice(answered);
+    assert.match(type ?? 'no answer', /^text\/event-stream/);
+    assert.deepEqual(more, []);
   },
 
   async 'list-changed'({ agent, wire }) {

@@ -147,11 +147,12 @@ async def scenario_progress(agent, wire, era):
     check(all(a[0] < b[0] for a, b in zip(seen, seen[1:], strict=False)), f"not growing: {seen}")
 
 
-async def scenario_cancel(agent, wire, era):
+async def cancel_after(seconds, agent, wire, era):
+    """Takes a running call back and waits until the app has counted that."""
     before = await slow_stats(agent)
     cancels = wire.count_of("notifications/cancelled")
     call = agent.cancellable_call("test_slow", {"ms": 20_000})
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(seconds)
     running = await slow_stats(agent)
     expect(running, {**before, "started": before["started"] + 1}, "counts while the call runs")
     await asyncio.wait_for(call.cancel(), PATIENCE_S)
@@ -162,6 +163,16 @@ async def scenario_cancel(agent, wire, era):
     expect(stats, {**running, "cancelled": before["cancelled"] + 1}, "counts after the cancel")
     sent = wire.count_of("notifications/cancelled") - cancels
     expect(sent, 1 if era == "legacy" else 0, "notifications/cancelled sent")
+
+
+async def scenario_cancel(agent, wire, era):
+    await cancel_after(0.5, agent, wire, era)
+
+
+async def scenario_cancel_stream(agent, wire, era):
+    await cancel_after(1.5, agent, wire, era)
+    answer_type = wire.answer_type_of("test_slow")
+    check(answer_type.startswith("text/event-stream"), f"answered as {answer_type}")
 
 
 async def scenario_list_changed(agent, wire, era):
@@ -188,6 +199,7 @@ SCENARIOS = {
     "slow": scenario_slow,
     "progress": scenario_progress,
     "cancel": scenario_cancel,
+    "cancel-stream": scenario_cancel_stream,
     "list-changed": scenario_list_changed,
 }
 

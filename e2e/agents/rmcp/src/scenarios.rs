@@ -90,6 +90,9 @@ pub(crate) async fn run(mode: &str, era: Era, url: &str, token: &str) -> anyhow:
     report.scenario("progress", progress(&agent)).await;
     report.scenario("cancel", cancel(&agent, &wire, era)).await;
     report
+        .scenario("cancel-stream", cancel_stream(&agent, &wire, era))
+        .await;
+    report
         .scenario("list-changed", list_changed(&mut agent, &wire, era))
         .await;
     report
@@ -223,8 +226,8 @@ async fn slow(agent: &Agent, wire: &Wire) -> anyhow::Result<String> {
     let took = start.elapsed().as_millis();
     ensure!(took >= 2490, "took only {took} ms");
     expect(
-        &wire.answer_to("test_slow"),
-        &Some(Answer::EventStream),
+        &wire.answers_to("test_slow").last(),
+        &Some(&Answer::EventStream),
         "answer",
     )?;
     Ok(format!("{took} ms"))
@@ -277,13 +280,14 @@ async fn slow_stats(agent: &Agent) -> anyhow::Result<[u64; 3]> {
     Ok([count("started")?, count("cancelled")?, count("finished")?])
 }
 
-async fn cancel(agent: &Agent, wire: &Wire, era: Era) -> anyhow::Result<String> {
+/// Takes a running call back and waits until the app has counted that.
+async fn cancel_after(delay: Duration, agent: &Agent, wire: &Wire, era: Era) -> anyhow::Result<()> {
     let [started, cancelled, finished] = slow_stats(agent).await?;
     let cancels = wire.count_of("notifications/cancelled");
     let call = agent
         .start_call("test_slow", &json!({ "ms": 20_000 }))
         .await?;
-    sleep(Duration::from_millis(500)).await;
+    sleep(delay).await;
     expect(
         &slow_stats(agent).await?,
         &[started + 1, cancelled, finished],
@@ -307,6 +311,19 @@ async fn cancel(agent: &Agent, wire: &Wire, era: Era) -> anyhow::Result<String> 
         &usize::from(era == Era::Legacy),
         "notifications/cancelled sent",
     )?;
+    Ok(())
+}
+
+async fn cancel(agent: &Agent, wire: &Wire, era: Era) -> anyhow::Result<String> {
+    cancel_after(Duration::from_millis(500), agent, wire, era).await?;
+    Ok(String::new())
+}
+
+async fn cancel_stream(agent: &Agent, wire: &Wire, era: Era) -> anyhow::Result<String> {
+    let answered = wire.answers_to("test_slow").len();
+    cancel_after(Duration::from_millis(1500), agent, wire, era).await?;
+    let answers = wire.answers_to("test_slow").split_off(answered);
+    expect(&answers, &vec![Answer::EventStream], "answers")?;
     Ok(String::new())
 }
 

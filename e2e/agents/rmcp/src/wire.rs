@@ -46,13 +46,13 @@ impl Wire {
         self.posts.lock().expect("no holder of the lock panics")
     }
 
-    /// How the latest call of `tool` was answered.
-    pub(crate) fn answer_to(&self, tool: &str) -> Option<Answer> {
+    /// How the calls of `tool` were answered.
+    pub(crate) fn answers_to(&self, tool: &str) -> Vec<Answer> {
         let posts = self.posts();
-        let mut calls = posts.iter().rev();
-        calls
-            .find(|(m, _)| m["method"] == "tools/call" && m["params"]["name"] == tool)
-            .map(|(_, answer)| *answer)
+        let calls = posts.iter().filter(|(message, _)| {
+            message["method"] == "tools/call" && message["params"]["name"] == tool
+        });
+        calls.map(|(_, answer)| *answer).collect()
     }
 
     /// How many messages with this method were sent.
