@@ -11,7 +11,7 @@ var RpcError = class extends Error {
   /** @param code an integer, as JSON-RPC demands */
   constructor(code, message, data) {
     super(message);
-    if (!Number.isInteger(code)) throw new TypeError(`an error code is an integer, not ${code}`);
+    if (!Number.isSafeInteger(code)) throw new TypeError(`an error code is an integer, not ${code}`);
     this.code = code;
     this.data = data;
   }
@@ -136,6 +136,11 @@ function parseMessage(text) {
   }
   if (typeof value !== "object" || value === null) return void 0;
   return typeof value.type === "string" ? value : void 0;
+}
+function encodeMessage(message) {
+  const text = JSON.stringify(message);
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(?:\\|ud[0-9a-f]{3})/g, (escape) => escape === "\\\\" ? escape : "�");
 }
 var encoder = new TextEncoder();
 function byteLength(text) {
@@ -437,7 +442,7 @@ var Session = class {
       tokens,
       environment.timers,
       token,
-      (renewed) => this.send(JSON.stringify({ type: "auth", token: renewed })),
+      (renewed) => this.send(encodeMessage({ type: "auth", token: renewed })),
       (problem) => environment.logger.warn(`clientmcp: ${problem}`)
     );
     this.#socket = new Socket(environment, url, token, {
@@ -818,14 +823,14 @@ function encodeAnswer(answer, maxMessageBytes) {
   if ("text" in encoded) return encoded.text;
   const { problem } = encoded;
   if (answer.type === "result") {
-    return JSON.stringify({ type: "result", id, result: errorResult(problem) });
+    return encodeMessage({ type: "result", id, result: errorResult(problem) });
   }
-  return JSON.stringify({ type: "error", id, error: { code: answer.error.code, message: problem } });
+  return encodeMessage({ type: "error", id, error: { code: answer.error.code, message: problem } });
 }
 function tryEncode(answer, maxMessageBytes) {
   let text;
   try {
-    text = JSON.stringify(answer);
+    text = encodeMessage(answer);
   } catch (error) {
     return { problem: `the result cannot be sent: ${messageOf(error)}` };
   }
@@ -934,7 +939,7 @@ var Dispatcher = class {
     const carrier = this.#carrierOf(call);
     if (!carrier || call.cancelled || this.#running.get(call.message.id) !== call) return;
     try {
-      const text = JSON.stringify(message);
+      const text = encodeMessage(message);
       if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");
       if (!isShallow(text)) throw new RangeError("it is nested too deep");
       carrier.send(text);
@@ -958,11 +963,12 @@ var Dispatcher = class {
       progress: (progress, total, message) => {
         if (context.progress !== true || !Number.isFinite(progress)) return;
         if (!Number.isFinite(total)) total = void 0;
-        this.#note(call, { type: "progress", id, progress, total, message });
+        this.#note(call, { type: "progress", id, progress, total, message: textOrNothing(message) });
       },
       log: (level, data, logger) => {
         if (!isLogged(level, logLevel)) return;
-        this.#note(call, { type: "log", id, level, logger, data: data === void 0 ? null : data });
+        if (data === void 0) data = null;
+        this.#note(call, { type: "log", id, level, logger: textOrNothing(logger), data });
       }
     };
   }
@@ -979,8 +985,11 @@ function isLogged(level, least) {
   const rank = LOG_LEVELS.indexOf(level);
   return rank >= 0 && rank >= LOG_LEVELS.indexOf(least);
 }
+function textOrNothing(given) {
+  return given === void 0 || given === null ? void 0 : String(given);
+}
 function unknownOutcome(id) {
-  return JSON.stringify({
+  return encodeMessage({
     type: "error",
     id,
     error: {
@@ -1187,7 +1196,7 @@ var Registrar = class {
   }
   #encode(content, connection) {
     const { instance } = this;
-    return JSON.stringify({ type: "register", instance, connection, features: FEATURES, ...content });
+    return encodeMessage({ type: "register", instance, connection, features: FEATURES, ...content });
   }
 };
 function contentOf(options, tools) {

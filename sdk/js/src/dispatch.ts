@@ -2,7 +2,7 @@
 import { CallMemory } from "./calls.js";
 import type { Logger } from "./environment.js";
 import { CallCancelled, INVALID_PARAMS, METHOD_NOT_FOUND, OUTCOME_UNKNOWN, RpcError, ToolError } from "./errors.js";
-import { fits, isShallow, LOG_LEVELS } from "./messages.js";
+import { encodeMessage, fits, isShallow, LOG_LEVELS } from "./messages.js";
 import type { Answer, CallMessage, CancelReason, LogLevel } from "./messages.js";
 import type { CallContext, ToolArguments, Tools } from "./options.js";
 import { answerOfThrown, encodeAnswer, resultOf } from "./results.js";
@@ -139,7 +139,7 @@ export class Dispatcher {
     const carrier = this.#carrierOf(call);
     if (!carrier || call.cancelled || this.#running.get(call.message.id) !== call) return;
     try {
-      const text = JSON.stringify(message);
+      const text = encodeMessage(message);
       if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");
       if (!isShallow(text)) throw new RangeError("it is nested too deep");
       carrier.send(text);
@@ -164,11 +164,12 @@ export class Dispatcher {
       progress: (progress, total, message) => {
         if (context.progress !== true || !Number.isFinite(progress)) return;
         if (!Number.isFinite(total)) total = undefined;
-        this.#note(call, { type: "progress", id, progress, total, message });
+        this.#note(call, { type: "progress", id, progress, total, message: textOrNothing(message) });
       },
       log: (level, data, logger) => {
         if (!isLogged(level, logLevel)) return;
-        this.#note(call, { type: "log", id, level, logger, data: data === undefined ? null : data });
+        if (data === undefined) data = null;
+        this.#note(call, { type: "log", id, level, logger: textOrNothing(logger), data });
       },
     };
   }
@@ -189,8 +190,13 @@ function isLogged(level: LogLevel, least: LogLevel | undefined): boolean {
   return rank >= 0 && rank >= LOG_LEVELS.indexOf(least);
 }
 
+/** What the bridge takes for a text only if it is one; callers without types may pass anything. */
+function textOrNothing(given: unknown): string | undefined {
+  return given === undefined || given === null ? undefined : String(given);
+}
+
 function unknownOutcome(id: string): string {
-  return JSON.stringify({
+  return encodeMessage({
     type: "error",
     id,
     error: {

@@ -17,7 +17,7 @@ export class RpcError extends Error {
   /** @param code an integer, as JSON-RPC demands */
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    if (!Number.isInteger(code)) throw new TypeError(`an error code is an integer, not ${code}`);
+    if (!Number.isSafeInteger(code)) throw new TypeError(`an error code is an integer, not ${code}`);
     this.code = code;
     this.data = data;
   }

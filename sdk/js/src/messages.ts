@@ -153,6 +153,17 @@ export function parseMessage(text: string): ServerMessage | undefined {
   return typeof (value as { type?: unknown }).type === "string" ? (value as ServerMessage) : undefined;
 }
 
+/**
+ * Writes a frame. Half of a character outside of the BMP, as a careless cut leaves it, becomes
+ * U+FFFD: JSON.stringify would write an escape that many readers refuse.
+ * @throws TypeError for what JSON cannot express
+ */
+export function encodeMessage(message: object): string {
+  const text = JSON.stringify(message);
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(?:\\|ud[0-9a-f]{3})/g, (escape) => (escape === "\\\\" ? escape : "\ufffd"));
+}
+
 const encoder = new TextEncoder();
 
 /** The size of a text on the wire, in bytes of UTF-8. */

@@ -3,7 +3,7 @@
  * content, so that a content known to the cluster is named instead of sent (SPEC.md, register).
  */
 import type { ConnectOptions, Tools } from "./options.js";
-import { fits, type Kind, type RegisteredMessage } from "./messages.js";
+import { encodeMessage, fits, type Kind, type RegisteredMessage } from "./messages.js";
 
 /** The kinds that this SDK fills; those that it leaves out are empty. */
 type FilledKind = Extract<Kind, "tools" | "rest">;
@@ -85,7 +85,7 @@ export class Registrar {
 
   #encode(content: Record<string, unknown>, connection: number): string {
     const { instance } = this;
-    return JSON.stringify({ type: "register", instance, connection, features: FEATURES, ...content });
+    return encodeMessage({ type: "register", instance, connection, features: FEATURES, ...content });
   }
 }
 

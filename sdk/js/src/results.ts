@@ -1,6 +1,6 @@
 /** From what a handler returned, or threw, to the answer of its call. */
 import { messageOf, RpcError } from "./errors.js";
-import { byteLength, fits, isShallow, MAX_DEPTH, type Answer } from "./messages.js";
+import { byteLength, encodeMessage, fits, isShallow, MAX_DEPTH, type Answer } from "./messages.js";
 import type { CallToolResult, Tool } from "./options.js";
 
 /** A result that is an error for the model to see. */
@@ -52,15 +52,15 @@ export function encodeAnswer(answer: Answer, maxMessageBytes: number): string {
   if ("text" in encoded) return encoded.text;
   const { problem } = encoded;
   if (answer.type === "result") {
-    return JSON.stringify({ type: "result", id, result: errorResult(problem) });
+    return encodeMessage({ type: "result", id, result: errorResult(problem) });
   }
-  return JSON.stringify({ type: "error", id, error: { code: answer.error.code, message: problem } });
+  return encodeMessage({ type: "error", id, error: { code: answer.error.code, message: problem } });
 }
 
 function tryEncode(answer: Answer, maxMessageBytes: number): { text: string } | { problem: string } {
   let text: string;
   try {
-    text = JSON.stringify(answer);
+    text = encodeMessage(answer);
   } catch (error) {
     return { problem: `the result cannot be sent: ${messageOf(error)}` };
   }

@@ -1,6 +1,7 @@
 /** The conversation on one socket: register, be registered, register again, renew the token. */
 import type { Environment } from "./environment.js";
-import { DEFAULT_LIMITS, type Limits, type RegisteredMessage, type ServerMessage } from "./messages.js";
+import { DEFAULT_LIMITS, encodeMessage } from "./messages.js";
+import type { Limits, RegisteredMessage, ServerMessage } from "./messages.js";
 import type { Registrar, Registration } from "./register.js";
 import { Socket } from "./socket.js";
 import { Renewal, type TokenSource } from "./token.js";
@@ -44,7 +45,7 @@ export class Session {
       tokens,
       environment.timers,
       token,
-      (renewed) => this.send(JSON.stringify({ type: "auth", token: renewed })),
+      (renewed) => this.send(encodeMessage({ type: "auth", token: renewed })),
       (problem) => environment.logger.warn(`clientmcp: ${problem}`),
     );
     this.#socket = new Socket(environment, url, token, {

@@ -92,6 +92,23 @@ test("values that JSON cannot express become errors for the model", async (t) =>
   assert.match(await ask("notDeep"), /structuredContent/);
 });
 
+test("halves of characters are replaced, wherever they stand", async (t) => {
+  const { peer } = await Harness.online(t, {
+    tools: {
+      cut: { handler: () => "😀".slice(0, 1) + "\\ud83d \\\\" + "😀".slice(1) + '"😀\n' },
+      rpc: { handler: () => Promise.reject(new RpcError(1, "cut \ud83d")) },
+    },
+  });
+  peer.send(call("c1", "cut"));
+  await peer.expect({ type: "result", id: "c1", result: text('\ufffd\\ud83d \\\\\ufffd"😀\n') });
+  peer.send(call("c2", "rpc"));
+  await peer.expect({ type: "error", id: "c2", error: { code: 1, message: "cut \ufffd" } });
+});
+
+test("an RpcError has an integer as its code", () => {
+  for (const code of [1.5, NaN, 1e300, "1" as never]) assert.throws(() => new RpcError(code, "x"), TypeError);
+});
+
 test("a result over the limit, counted in UTF-8, becomes an error that names it", async (t) => {
   const limits = { maxMessageBytes: 2000 };
   const { peer } = await Harness.online(
@@ -193,7 +210,8 @@ test("progress goes only to agents that want it, and only what JSON can express"
           context.progress(1);
           context.progress(2, 10, "half way");
           context.progress(NaN);
-          context.progress(3, Infinity);
+          context.progress(3, Infinity, 4 as never);
+          context.progress("5" as never);
           return "ok";
         },
       },
@@ -204,7 +222,7 @@ test("progress goes only to agents that want it, and only what JSON can express"
   peer.send(call("c1", "tool", { context: { progress: true } }));
   await peer.expect({ type: "progress", id: "c1", progress: 1 });
   await peer.expect({ type: "progress", id: "c1", progress: 2, total: 10, message: "half way" });
-  await peer.expect({ type: "progress", id: "c1", progress: 3 });
+  await peer.expect({ type: "progress", id: "c1", progress: 3, message: "4" });
   await peer.expect({ type: "result", id: "c1", result: text("ok") });
 });
 
