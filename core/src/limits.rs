@@ -22,7 +22,7 @@ pub const REQUEST_ID_BYTES: usize = 1_024;
 /// Length of the name and version of an agent that a session remembers, each.
 pub const CLIENT_INFO_BYTES: usize = 64;
 /// Length of a session ID that is looked at.
-pub const SESSION_ID_BYTES: usize = 1_024;
+pub const SESSION_ID_BYTES: usize = 2_048;
 /// Length of a member ID.
 pub const MEMBER_ID_BYTES: usize = 63;
 /// Length of a tool name.

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::Json;
+
 /// Declared client capabilities, in the shape of MCP's `ClientCapabilities`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Capabilities(Map<String, Value>);
@@ -69,8 +71,8 @@ impl Capabilities {
 
     /// The declaration as JSON text.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        Value::Object(self.0.clone()).to_string()
+    pub fn to_json(&self) -> Json {
+        Json::of(&self.0)
     }
 
     fn has(&self, name: &str, part: &str) -> bool {
@@ -178,7 +180,7 @@ mod tests {
         ] {
             let bits = Capabilities::declared(declared).unwrap().to_bits();
             assert_eq!(
-                Capabilities::from_bits(bits).to_json(),
+                Capabilities::from_bits(bits).to_json().as_str(),
                 remembered.to_string()
             );
         }
