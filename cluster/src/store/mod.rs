@@ -3,7 +3,9 @@
 //! One trait, a memory and a Redis implementation, one contract suite for both. The store is off
 //! the path of a call to a connected app.
 
+pub mod faulty;
 pub mod memory;
+pub mod redis;
 
 use std::time::Duration;
 
@@ -15,7 +17,9 @@ use clientmcp_core::registration::{ContentHash, Hashes};
 
 use crate::member::{Lease, Member, ObservedMember};
 
+pub use faulty::FaultyStore;
 pub use memory::MemoryStore;
+pub use redis::RedisStore;
 
 /// Sessions of one client ID that are remembered as ended.
 pub const ENDED_SESSIONS: usize = 1_024;
@@ -33,7 +37,11 @@ pub enum StoreError {
     /// It could not be reached, or did not answer in time: the command may or may not have run.
     #[error("the store did not answer: {0}")]
     Unreachable(String),
-    /// It answered with something that this version cannot read, or refused what it was asked.
+    /// It answered that it does not do this, at present or at all: it is read-only, loading, out
+    /// of memory, or wants other credentials.
+    #[error("the store refused: {0}")]
+    Refused(String),
+    /// It answered with something that this version cannot read.
     #[error("the store answered with something unreadable: {0}")]
     Corrupt(String),
 }

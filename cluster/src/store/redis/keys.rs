@@ -1,0 +1,23 @@
+//! The names of keys. All that concerns one client ID has it as its hash tag, so that it would
+//! stay together if the keys were spread over several servers.
+
+use clientmcp_core::ids::ClientId;
+use clientmcp_core::registration::ContentHash;
+
+/// All members: a hash, member ID to entry.
+pub(super) const MEMBERS: &str = "clientmcp:members";
+
+/// Who holds a client ID: a hash.
+pub(super) fn client(client_id: &ClientId) -> String {
+    format!("clientmcp:client:{{{client_id}}}")
+}
+
+/// The ended sessions of a client ID: a sorted set, by the time when each may be forgotten.
+pub(super) fn ended(client_id: &ClientId) -> String {
+    format!("clientmcp:ended:{{{client_id}}}")
+}
+
+/// One kind's content: a string.
+pub(super) fn content(hash: &ContentHash) -> String {
+    format!("clientmcp:content:{hash}")
+}

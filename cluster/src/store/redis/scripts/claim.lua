@@ -1,0 +1,45 @@
+-- ARGV: node, incarnation, nonce, highest epoch seen, instance, connection, the four hashes, ttl ms,
+-- how many nonces are remembered.
+-- Gives 'taken', the epoch and the displaced holder, or 'late' and the holder.
+local stored = read_holder('')
+local nonces = redis.call('HGET', KEYS[1], 'nonces') or ''
+local previous = nil
+if stored then
+  local departed = has_departed()
+  local repeated = stored.incarnation == ARGV[2] and stored.nonce == ARGV[3]
+  if repeated and not departed then
+    return with_holder({ 'taken', stored.epoch }, read_holder('previous_'))
+  end
+  local late = repeated or (stored.instance == ARGV[5] and ARGV[6] < stored.connection)
+  for at = 1, #nonces, 16 do
+    late = late or string.sub(nonces, at, at + 15) == ARGV[3]
+  end
+  if late then
+    return with_holder({ 'late' }, stored)
+  end
+  nonces = string.sub(nonces .. stored.nonce, -16 * ARGV[12])
+  if not departed then
+    previous = stored
+  end
+end
+
+local floor = math.max(stored and tonumber(stored.epoch) or 0, tonumber(ARGV[4]), micros)
+local epoch = string.format('%.0f', floor + 1)
+redis.call('DEL', KEYS[1])
+write_holder('', {
+  node = ARGV[1],
+  epoch = epoch,
+  incarnation = ARGV[2],
+  nonce = ARGV[3],
+  instance = ARGV[5],
+  connection = ARGV[6],
+})
+write_hashes(ARGV[7], ARGV[8], ARGV[9], ARGV[10])
+if previous then
+  write_holder('previous_', previous)
+end
+if nonces ~= '' then
+  redis.call('HSET', KEYS[1], 'nonces', nonces)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[11])
+return with_holder({ 'taken', epoch }, previous)
