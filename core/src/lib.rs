@@ -3,14 +3,21 @@
 //! Time and randomness are arguments. Nodes and routers drive what stands here; SPEC.md is the
 //! normative text.
 
+#![warn(clippy::iter_over_hash_type)]
+
+pub mod channel;
 pub mod claim;
 pub mod close;
+pub mod handshake;
 pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod mcp;
+pub mod message;
+pub mod register;
 pub mod registration;
 pub mod secret;
 pub mod tick;
 pub mod timings;
 pub mod token;
+pub mod tool;

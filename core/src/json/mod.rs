@@ -29,6 +29,9 @@ pub use write::{ArrayWriter, ObjectWriter};
 /// Why a text was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
+    /// It is no UTF-8.
+    #[error("not UTF-8")]
+    NotUtf8,
     /// It is no JSON, or more or less than one value.
     #[error("not JSON: {0}")]
     Unparsable(String),
@@ -76,11 +79,9 @@ impl Text {
     /// Takes what arrived, without copying it.
     ///
     /// # Errors
-    /// [`JsonError::Unparsable`] if it is no UTF-8, [`JsonError::TooDeep`].
+    /// [`JsonError::NotUtf8`], [`JsonError::TooDeep`].
     pub fn new(bytes: Bytes) -> Result<Self, JsonError> {
-        if let Err(error) = std::str::from_utf8(&bytes) {
-            return Err(JsonError::Unparsable(error.to_string()));
-        }
+        std::str::from_utf8(&bytes).map_err(|_| JsonError::NotUtf8)?;
         let found = scan::scan(&bytes);
         if found.depth > limits::JSON_DEPTH {
             return Err(JsonError::TooDeep);
@@ -163,7 +164,7 @@ impl Json {
     /// Checks a text.
     ///
     /// # Errors
-    /// [`JsonError::Unparsable`], [`JsonError::TooDeep`].
+    /// [`JsonError::NotUtf8`], [`JsonError::Unparsable`], [`JsonError::TooDeep`].
     pub fn parse(bytes: impl Into<Bytes>) -> Result<Self, JsonError> {
         Text::new(bytes.into())?.parse()
     }

@@ -75,6 +75,11 @@ impl ObjectWriter {
         self
     }
 
+    /// The text so far, in bytes, without the closing brace.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
     /// The object.
     #[must_use]
     pub fn finish(mut self) -> Json {

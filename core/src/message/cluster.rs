@@ -195,6 +195,12 @@ impl Call {
     /// Its text.
     #[must_use]
     pub fn to_json(&self) -> Json {
+        self.prepare().finish(self.deadline)
+    }
+
+    /// Its text up to the deadline, which is known when it leaves.
+    #[must_use]
+    pub fn prepare(&self) -> PreparedCall {
         let mut object = ObjectWriter::with_capacity(384 + self.params.len() + self.context.len());
         object
             .name("type", "call")
@@ -204,11 +210,33 @@ impl Call {
             .plain("attempt", self.attempt)
             .string("method", &self.method)
             .raw("params", &self.params)
-            .plain("deadlineMs", self.deadline.as_millis())
             .string_if("traceparent", self.traceparent.as_deref())
             .string_if("tracestate", self.tracestate.as_deref())
             .raw("context", &self.context);
-        object.finish()
+        PreparedCall(object)
+    }
+}
+
+/// A call whose text lacks its deadline alone.
+#[derive(Debug)]
+pub struct PreparedCall(ObjectWriter);
+
+impl PreparedCall {
+    /// `,"deadlineMs":` and the longest number that may follow, and the closing brace.
+    const TAIL_BYTES: usize = 15 + 20 + 1;
+
+    /// The length that the text will have at most, in bytes.
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.0.len() + Self::TAIL_BYTES
+    }
+
+    /// The text, with the time that remains.
+    #[must_use]
+    pub fn finish(mut self, deadline: Duration) -> Json {
+        let ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        self.0.plain("deadlineMs", ms);
+        self.0.finish()
     }
 }
 

@@ -14,7 +14,8 @@ use crate::json::JsonError;
 
 pub use app::{AppMessage, Log, Progress};
 pub use cluster::{
-    Call, CancelReason, ChannelLimits, ClusterMessage, MoveReason, Registered, Rejection,
+    Call, CancelReason, ChannelLimits, ClusterMessage, MoveReason, PreparedCall, Registered,
+    Rejection,
 };
 pub use context::{CallContext, LogLevel};
 pub use register::{ByHash, Register, Rest};

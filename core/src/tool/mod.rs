@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::{self, Json, JsonError};
+use crate::limits;
 
 pub use header::{HeaderParam, ParamKind};
 pub use rest::{RestContent, TaskMode, ToolOptions};
@@ -30,6 +31,13 @@ impl From<JsonError> for ContentError {
     fn from(error: JsonError) -> Self {
         Self(error.to_string())
     }
+}
+
+/// Whether a tool may have this name: `[A-Za-z0-9_.-]{1,128}` (SPEC.md §4.4).
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    (1..=limits::TOOL_NAME_BYTES).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 /// One tool.

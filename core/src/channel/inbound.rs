@@ -1,0 +1,81 @@
+//! What apps say, and what becomes of it (SPEC.md §4.3).
+
+use bytes::Bytes;
+
+use super::{Channel, Outcome, Output};
+use crate::close::{CloseCode, Closing};
+use crate::ids::CallId;
+use crate::json::{JsonError, Text};
+use crate::message::{AppMessage, Progress};
+use crate::tick::Tick;
+
+impl Channel {
+    /// A text frame arrived. Counts as life, as all frames do.
+    pub fn handle_text(&mut self, now: Tick, frame: Bytes) {
+        if self.ended {
+            return;
+        }
+        self.handle_frame_seen(now);
+        if let Err(closing) = self.read_text(now, frame) {
+            self.close(now, closing);
+        }
+    }
+
+    fn read_text(&mut self, now: Tick, frame: Bytes) -> Result<(), Closing> {
+        let text = Text::new(frame).map_err(|error| {
+            let code = match error {
+                JsonError::NotUtf8 => CloseCode::InvalidText,
+                _ => CloseCode::NotUnderstood,
+            };
+            Closing::new(code, format!("the message is {error}"))
+        })?;
+        let message = AppMessage::read(&text).map_err(|error| error.closing())?;
+        if let Some(message) = message {
+            self.on_message(now, message)?;
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, now: Tick, message: AppMessage) -> Result<(), Closing> {
+        match message {
+            AppMessage::Register(message) => {
+                self.on_register(&message)
+                    .map_err(|error| error.closing())?;
+            }
+            AppMessage::Result { id, result } => self.on_answer(now, id, Outcome::Result(result)),
+            AppMessage::Error { id, error } => self.on_answer(now, id, Outcome::Error(error)),
+            AppMessage::Progress { id, progress } => self.on_progress(id, &progress),
+            AppMessage::Log { id, log } => {
+                if self.flights.get_mut(id).is_some_and(|flight| flight.sent) {
+                    self.outputs.push_back(Output::Log(id, log.to_json()));
+                }
+            }
+            AppMessage::Auth { token } => self.outputs.push_back(Output::Verify(token)),
+            AppMessage::Ping => self.outbox.push_pong(now),
+            // No call may become a task, and no resource is watched, in this version: `context`
+            // and `subscriptions` told the app so.
+            AppMessage::Pong | AppMessage::Task { .. } | AppMessage::Notify { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Answers of calls that are not known are those of cancelled ones, and ignored.
+    fn on_answer(&mut self, now: Tick, id: CallId, outcome: Outcome) {
+        if self.flights.get_mut(id).is_some_and(|flight| flight.sent) {
+            self.answer(id, outcome);
+            self.end_if_expired(now);
+        }
+    }
+
+    fn on_progress(&mut self, id: CallId, progress: &Progress) {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return;
+        };
+        let value = progress.value();
+        if flight.sent && flight.progress && value > flight.reached {
+            flight.reached = value;
+            self.outputs
+                .push_back(Output::Progress(id, progress.to_json()));
+        }
+    }
+}
