@@ -1,1 +1,74 @@
 //! Offer tools of a running program to AI agents through a ClientMCP cluster.
+//!
+//! The program dials out, registers its tools and answers calls; agents reach it over MCP at the
+//! cluster's address. The connection is kept: lost ones are replaced, tokens are renewed, and a
+//! call that runs while the connection is lost is answered once it is back.
+//!
+//! ```no_run
+//! # async fn demo(my_token: String) -> Result<(), Box<dyn std::error::Error>> {
+//! use clientmcp_sdk::{App, Tool, ToolResult};
+//! use serde_json::{Value, json};
+//!
+//! let app = App::builder("wss://bridge.example.com/v1/connect")
+//!     .token(my_token)
+//!     .server_info("demo", "1.0.0")
+//!     .tool(
+//!         Tool::new("set_color", "Sets the colour").input_schema(json!({
+//!             "type": "object",
+//!             "properties": {"color": {"type": "string"}},
+//!         })),
+//!         |args: Value, ctx| async move {
+//!             println!("{} for {:?}", args["color"], ctx.subject());
+//!             Ok(ToolResult::text("done"))
+//!         },
+//!     )
+//!     .connect();
+//! app.online().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Arguments** are read into the type of the handler's first parameter; [`Tools::raw_tool`]
+//!   passes parameters and results verbatim, to the byte.
+//! - **Failures**: `?` on any error tells its text to the model; [`RpcError`] is a JSON-RPC error.
+//!   A panic ends its call alone, and a result that no message can carry becomes an error that
+//!   names the limit.
+//! - **[`Context`]** tells a handler who calls and when nobody waits any more, and sends progress
+//!   and log messages.
+//! - **[`App::status`]** says where the connection stands.
+//!
+//! The protocol is SPEC.md §4 of the project.
+
+mod answer;
+mod app;
+mod builder;
+mod calls;
+mod context;
+mod dial;
+mod dispatch;
+mod driver;
+mod event;
+mod link;
+mod reconnect;
+mod registration;
+mod result;
+mod session;
+mod socket;
+mod status;
+mod tls;
+mod token;
+mod tool;
+mod tools;
+mod wire;
+
+pub use app::App;
+pub use builder::Builder;
+pub use clientmcp_core::json::{Json, JsonError};
+pub use context::{CancelReason, Context, LogLevel};
+pub use driver::SetToolsError;
+pub use registration::TooLarge;
+pub use result::{CallError, RpcError, ToolError, ToolResult};
+pub use status::{Online, Rejected, Status, Stopped};
+pub use token::TokenReason;
+pub use tool::Tool;
+pub use tools::Tools;

@@ -1,0 +1,141 @@
+//! From how a handler ended to the one frame that answers its call.
+
+use clientmcp_core::ids::CallId;
+use clientmcp_core::json::{Json, ObjectWriter};
+
+use crate::result::{CallError, RpcError, ToolResult};
+use crate::wire::about;
+
+/// The product's code for a call of which nobody can say whether it ran.
+const OUTCOME_UNKNOWN: i64 = -31002;
+
+/// The answer of a call. One that no message of `limit` bytes can carry becomes an error that says
+/// so: sent as it is, it would cost the connection.
+pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize) -> Json {
+    let (text, is_result, code) = match outcome {
+        Ok(result) => (result_text(id, &result), true, 0),
+        Err(CallError::Tool(error)) => {
+            let result = ToolResult::error(error.to_string()).to_json();
+            (result_text(id, &result), true, 0)
+        }
+        Err(CallError::Rpc(error)) => (error_text(id, &error), false, error.code),
+    };
+    if text.len() <= limit {
+        return text;
+    }
+    let problem = format!(
+        "the result takes a message of {} bytes, and a message may be at most {limit} bytes \
+         (maxMessageBytes): ask for less",
+        text.len()
+    );
+    if is_result {
+        result_text(id, &ToolResult::error(problem).to_json())
+    } else {
+        error_text(id, &RpcError::new(code, problem))
+    }
+}
+
+/// The answer to a redelivery of a call that the memory has had to forget.
+pub(crate) fn unknown(id: CallId) -> Json {
+    let error = RpcError {
+        code: OUTCOME_UNKNOWN,
+        message: "the application no longer knows how this call ended".to_owned(),
+        data: Some(Json::of(&serde_json::json!({"outcome": "unknown"}))),
+    };
+    error_text(id, &error)
+}
+
+fn result_text(id: CallId, result: &Json) -> Json {
+    let mut message = about("result", id);
+    message.raw("result", result);
+    message.finish()
+}
+
+fn error_text(id: CallId, error: &RpcError) -> Json {
+    let mut object = ObjectWriter::new();
+    object
+        .plain("code", error.code)
+        .string("message", &error.message)
+        .raw_if("data", error.data.as_ref());
+    let mut message = about("error", id);
+    message.raw("error", &object.finish());
+    message.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::ToolError;
+
+    const LIMIT: usize = 400;
+
+    fn id() -> CallId {
+        CallId::parse("01890a5d-ac96-774b-bcce-b302099a8057").unwrap()
+    }
+
+    fn encode(outcome: Result<Json, CallError>) -> String {
+        let text = answer(id(), outcome, LIMIT);
+        assert!(text.len() <= LIMIT);
+        text.as_str()
+            .replace(r#""id":"01890a5d-ac96-774b-bcce-b302099a8057","#, "")
+    }
+
+    #[test]
+    fn results_pass_verbatim_and_errors_have_their_form() {
+        let verbatim = Json::parse(r#"{ "n": 1e2, "content":[]}"#).unwrap();
+        let data = Some(Json::parse("[1.0]").unwrap());
+        let table = [
+            (
+                Ok(verbatim),
+                r#"{"type":"result","result":{ "n": 1e2, "content":[]}}"#,
+            ),
+            (
+                Err(ToolError::new("no").into()),
+                r#"{"type":"result","result":{"content":[{"type":"text","text":"no"}],"isError":true}}"#,
+            ),
+            (
+                Err(RpcError::new(-32602, "bad \"x\"").into()),
+                r#"{"type":"error","error":{"code":-32602,"message":"bad \"x\""}}"#,
+            ),
+            (
+                Err(CallError::Rpc(RpcError {
+                    code: 7,
+                    message: String::new(),
+                    data,
+                })),
+                r#"{"type":"error","error":{"code":7,"message":"","data":[1.0]}}"#,
+            ),
+        ];
+        for (outcome, text) in table {
+            assert_eq!(encode(outcome), text);
+        }
+    }
+
+    #[test]
+    fn the_limit_is_on_the_whole_message() {
+        let envelope = answer(id(), Ok(Json::of("")), LIMIT).len();
+        let fits = "x".repeat(LIMIT - envelope);
+        assert!(encode(Ok(Json::of(&fits))).contains(&fits));
+        let over = encode(Ok(Json::of(&format!("{fits}x"))));
+        assert!(over.contains("\"isError\":true"));
+        assert!(over.contains("401 bytes"));
+        assert!(over.contains("at most 400 bytes (maxMessageBytes)"));
+    }
+
+    #[test]
+    fn errors_that_are_too_large_stay_errors() {
+        let long = "x".repeat(LIMIT);
+        let tool = encode(Err(ToolError::new(long.clone()).into()));
+        assert!(tool.contains("isError") && tool.contains("maxMessageBytes"));
+        let rpc = encode(Err(RpcError::new(-32000, long).into()));
+        assert!(rpc.starts_with(r#"{"type":"error","error":{"code":-32000,"#));
+        assert!(rpc.contains("maxMessageBytes"));
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_told_to_programs() {
+        assert!(unknown(id()).as_str().contains(
+            r#""error":{"code":-31002,"message":"the application no longer knows how this call ended","data":{"outcome":"unknown"}}"#
+        ));
+    }
+}

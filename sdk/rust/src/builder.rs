@@ -1,0 +1,202 @@
+//! What an application says before it connects.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clientmcp_core::ids::InstanceId;
+use clientmcp_core::json::Json;
+use futures_util::FutureExt as _;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+
+use crate::app::App;
+use crate::context::Context;
+use crate::dial::Dialer;
+use crate::driver::{Driver, TokenProvider};
+use crate::registration::{About, Registration, random_instance};
+use crate::result::{CallError, ToolResult};
+use crate::session::Session;
+use crate::status::{Status, Stopped};
+use crate::token::{Token, TokenReason, Tokens};
+use crate::tool::Tool;
+use crate::tools::Tools;
+
+/// Commands that may wait for the loop.
+const COMMANDS: usize = 16;
+
+/// An application that is about to connect. [`App::builder`] makes one.
+#[must_use = "an application connects when `connect` is called"]
+pub struct Builder {
+    url: String,
+    token: TokenFrom,
+    about: About,
+    tools: Tools,
+    instance: Option<String>,
+    local: Option<IpAddr>,
+    extra_roots: Vec<Vec<u8>>,
+}
+
+enum TokenFrom {
+    Nowhere,
+    Text(String),
+    Provider(TokenProvider),
+}
+
+impl Builder {
+    pub(crate) fn new(url: String) -> Self {
+        Self {
+            url,
+            token: TokenFrom::Nowhere,
+            about: About::default(),
+            tools: Tools::new(),
+            instance: None,
+            local: None,
+            extra_roots: Vec::new(),
+        }
+    }
+
+    /// The application's token, for good: when it ends the application stops. Where that matters
+    /// use [`token_provider`](Self::token_provider).
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = TokenFrom::Text(token.into());
+        self
+    }
+
+    /// What yields a token. It is asked before the first connection, again when four fifths of the
+    /// token's life are over, and once after a refusal. An error is taken for a passing one, and
+    /// the provider is asked again later; an empty token says that there is none to be had.
+    pub fn token_provider<F, Fut, E>(mut self, provider: F) -> Self
+    where
+        F: Fn(TokenReason) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, E>> + Send + 'static,
+        E: Display,
+    {
+        self.token = TokenFrom::Provider(Arc::new(move |reason| {
+            let answer = provider(reason);
+            async move { answer.await.map_err(|error| error.to_string()) }.boxed()
+        }));
+        self
+    }
+
+    /// Name and version of the application, as agents see them.
+    pub fn server_info(mut self, name: &str, version: &str) -> Self {
+        self.about.server_info = Some(Json::of(&json!({"name": name, "version": version})));
+        self
+    }
+
+    /// The same with all that MCP's `Implementation` has, as it is.
+    pub fn server_info_json(mut self, implementation: Json) -> Self {
+        self.about.server_info = Some(implementation);
+        self
+    }
+
+    /// What a model should know about the application as a whole.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.about.instructions = Some(instructions.into());
+        self
+    }
+
+    /// How long agents may keep the tool list; not at all by default.
+    pub fn list_ttl(mut self, ttl: Duration) -> Self {
+        let ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self.about.ttl_ms = Some(ms);
+        self
+    }
+
+    /// Adds a tool; see [`Tools::tool`].
+    pub fn tool<A, R, F, Fut>(mut self, tool: Tool, handler: F) -> Self
+    where
+        A: DeserializeOwned + Send + 'static,
+        R: Into<ToolResult>,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.tools = self.tools.tool(tool, handler);
+        self
+    }
+
+    /// Adds a tool whose parameters and results pass verbatim; see [`Tools::raw_tool`].
+    pub fn raw_tool<F, Fut>(mut self, tool: Tool, handler: F) -> Self
+    where
+        F: Fn(Json, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Json, CallError>> + Send + 'static,
+    {
+        self.tools = self.tools.raw_tool(tool, handler);
+        self
+    }
+
+    /// Sets all tools at once.
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The name of this run of the application, `[A-Za-z0-9_-]{1,128}`; random by default. Two
+    /// runs of one name at the same time take each other's connection.
+    pub fn instance(mut self, instance: impl Into<String>) -> Self {
+        self.instance = Some(instance.into());
+        self
+    }
+
+    /// The local address to connect from: one address has some 28,000 ports, so load generators
+    /// need several.
+    pub fn connect_from(mut self, local: IpAddr) -> Self {
+        self.local = Some(local);
+        self
+    }
+
+    /// Trusts one more certificate (DER), beside what the system trusts.
+    pub fn trust_certificate(mut self, der: impl Into<Vec<u8>>) -> Self {
+        self.extra_roots.push(der.into());
+        self
+    }
+
+    /// Connects, and stays connected until the [`App`] is closed or dropped. Mistakes in what the
+    /// builder was told are reported as [`Status::Stopped`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use = "the application leaves the cluster when its `App` is dropped"]
+    pub fn connect(self) -> App {
+        let (commands, received) = mpsc::channel(COMMANDS);
+        let (status, watched) = watch::channel(Status::Connecting);
+        match self.driver(received, status.clone()) {
+            Ok(driver) => {
+                tokio::spawn(driver.run());
+            }
+            Err(reason) => {
+                tracing::warn!("stopped: {reason}");
+                status.send_replace(Status::Stopped(Stopped { code: None, reason }));
+            }
+        }
+        App::new(commands, watched)
+    }
+
+    fn driver(
+        self,
+        commands: mpsc::Receiver<crate::driver::Command>,
+        status: watch::Sender<Status>,
+    ) -> Result<Driver, String> {
+        let dialer = Dialer::new(&self.url, self.local, self.extra_roots)?;
+        let (tokens, provider) = match self.token {
+            TokenFrom::Nowhere => return Err("there is no token".to_owned()),
+            TokenFrom::Text(text) => (Tokens::fixed(Token::parse(&text)?), None),
+            TokenFrom::Provider(provider) => (Tokens::renewable(), Some(provider)),
+        };
+        let instance = self.instance.unwrap_or_else(random_instance);
+        InstanceId::parse(&instance).map_err(|error| error.to_string())?;
+        let registration = Registration::new(instance, self.about, &self.tools.offer());
+        let session = Session::new(self.url, registration, tokens, rand::random::<f64>);
+        Ok(Driver::new(
+            session,
+            &self.tools,
+            dialer,
+            provider,
+            commands,
+            status,
+        ))
+    }
+}

@@ -1,0 +1,210 @@
+//! What each message of the cluster, and each end of a handler, leads to.
+
+use std::time::{Duration, Instant};
+
+use clientmcp_core::close::CloseCode;
+use clientmcp_core::ids::CallId;
+use clientmcp_core::json::{Json, Text};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use super::{Action, Ending, Next, Session, SocketId, frame};
+use crate::answer;
+use crate::calls::{Delivered, Delivery};
+use crate::status::{Online, Status};
+use crate::wire::{self, Call, Message, Registered};
+
+impl Session {
+    /// A socket is open.
+    pub(crate) fn handle_opened(&mut self, socket: SocketId, now: Instant) {
+        if let Some(link) = self.link(socket) {
+            link.handle_opened(now);
+            self.register(socket, false);
+        }
+    }
+
+    /// A frame came that is no text: a sign of life.
+    pub(crate) fn handle_alive(&mut self, socket: SocketId, now: Instant) {
+        if let Some(link) = self.link(socket) {
+            link.handle_received(now);
+        }
+    }
+
+    /// A text frame came.
+    pub(crate) fn handle_received(&mut self, socket: SocketId, text: Utf8Bytes, now: Instant) {
+        let Some(link) = self.link(socket) else {
+            return;
+        };
+        link.handle_received(now);
+        let message = match Text::new(text.into()).and_then(|text| Message::read(&text)) {
+            Ok(message) => message,
+            Err(error) => return self.warn(format!("a message was not understood: {error}")),
+        };
+        match message {
+            Message::Registered(registered) => self.handle_registered(socket, registered, now),
+            Message::Need => self.handle_need(socket, now),
+            Message::Call(call) => self.handle_call(socket, call, now),
+            Message::Cancel { id, reason } => {
+                if self.calls.handle_cancel(id) {
+                    self.actions.push_back(Action::Cancel { id, reason });
+                }
+            }
+            Message::Settled { ids } => self.calls.handle_settled(ids),
+            Message::Move { within, url } => self.handle_move(socket, within, url, now),
+            Message::Authorized { expires_in } => {
+                self.handle_authorized(socket, expires_in, now);
+            }
+            Message::Ping => self.send(socket, Utf8Bytes::from_static(wire::PONG)),
+            Message::Pong => {}
+            Message::Other(kind) => tracing::debug!(kind, "a message that this SDK does not know"),
+        }
+    }
+
+    /// A handler ended, with the frame that answers its call.
+    pub(crate) fn handle_finished(&mut self, id: CallId, answer: Json, now: Instant) {
+        let text = frame(answer);
+        if let Some(socket) = self.calls.handle_finished(id, text.clone(), now) {
+            // If that socket is gone the cluster delivers the call again, and is answered then.
+            if self.link(socket).is_some() {
+                self.send(socket, text);
+            }
+        }
+    }
+
+    /// A handler has progress or a log message to send.
+    pub(crate) fn handle_note(&mut self, id: CallId, note: Json) {
+        let Some(socket) = self.calls.socket_of(id) else {
+            return;
+        };
+        let Some(limit) = self.link(socket).map(|link| link.limits.message_bytes) else {
+            return;
+        };
+        if note.len() > limit {
+            return self.warn(format!("a message about call {id} is too large to send"));
+        }
+        let text = frame(note);
+        self.actions.push_back(Action::SendNote { socket, text });
+    }
+
+    fn handle_registered(&mut self, socket: SocketId, registered: Registered, now: Instant) {
+        let Some(link) = self.link(socket) else {
+            return;
+        };
+        let Some(asked) = link.asked.take() else {
+            return self.warn("the cluster answered a register that was not sent".to_owned());
+        };
+        link.handle_registered(registered.limits);
+        let (again, token) = (link.ask_again, link.token.clone());
+        self.registration
+            .handle_registered(&asked, registered.hashes);
+        if matches!(&self.next, Next::Socket(link) if link.socket == socket) {
+            self.take_over(registered.reconnect_within, now);
+        }
+        if !self.is_current(socket) {
+            return;
+        }
+        self.tokens
+            .handle_accepted(&token, registered.expires_in, now);
+        self.renew_current();
+        self.report(Status::Online(Online {
+            client_id: registered.client_id,
+            connection: socket.0,
+            rejected: registered.rejected.clone(),
+        }));
+        self.actions.push_back(Action::Accepted {
+            revision: asked.revision,
+            rejected: registered.rejected,
+        });
+        if again {
+            self.register(socket, false);
+        }
+    }
+
+    /// The next socket is registered: it is the one in use from here on.
+    fn take_over(&mut self, reconnect_within: Option<Duration>, now: Instant) {
+        self.delays.handle_registered(reconnect_within, now);
+        let Next::Socket(link) = std::mem::replace(&mut self.next, Next::None) else {
+            return;
+        };
+        if let Some(mut old) = self.current.replace(link) {
+            old.retire(now);
+            self.retired.push(old);
+        }
+    }
+
+    fn handle_need(&mut self, socket: SocketId, now: Instant) {
+        let asked = self.link(socket).and_then(|link| link.asked.take());
+        match asked {
+            Some(asked) if asked.full => {
+                let reason = "the cluster needs what it was given".to_owned();
+                self.close_socket(socket, CloseCode::ProtocolError, reason.clone());
+                let ending = Ending {
+                    code: CloseCode::ProtocolError.number(),
+                    reason,
+                    retry_after: None,
+                };
+                self.handle_closed(socket, ending, now);
+            }
+            Some(_) => self.register(socket, true),
+            None => {}
+        }
+    }
+
+    fn handle_call(&mut self, socket: SocketId, call: Box<Call>, now: Instant) {
+        let delivered = Delivered {
+            id: call.id,
+            attempt: call.attempt,
+            deadline: call.deadline,
+            socket,
+        };
+        match self.calls.handle_delivery(delivered, now) {
+            Delivery::Run => {
+                let limit = self
+                    .link(socket)
+                    .map(|link| link.limits)
+                    .unwrap_or_default();
+                let limit = limit.message_bytes;
+                self.actions.push_back(Action::Run { call, limit });
+            }
+            Delivery::Attached => {}
+            Delivery::Finished(answer) => self.send(socket, answer),
+            Delivery::Unknown => self.send(socket, frame(answer::unknown(call.id))),
+        }
+    }
+
+    /// The cluster wants to be rid of the socket in use: the next one first, then this one goes.
+    fn handle_move(
+        &mut self,
+        socket: SocketId,
+        within: Duration,
+        url: Option<String>,
+        now: Instant,
+    ) {
+        if self.is_current(socket) && matches!(self.next, Next::None) {
+            // Early enough to be done by the end of the window.
+            let at = now + within.mul_f64((self.random)() / 2.0);
+            let url = url.unwrap_or_else(|| self.url.clone());
+            self.next = Next::Waiting { at, url };
+        }
+    }
+
+    fn handle_authorized(&mut self, socket: SocketId, expires_in: Option<Duration>, now: Instant) {
+        if let Some(token) = self.link(socket).map(|link| link.token.clone()) {
+            self.tokens.handle_accepted(&token, expires_in, now);
+        }
+    }
+
+    fn is_current(&self, socket: SocketId) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|link| link.socket == socket)
+    }
+
+    pub(super) fn register(&mut self, socket: SocketId, full: bool) {
+        let (message, asked) = self.registration.register(socket.0, full);
+        if let Some(link) = self.link(socket) {
+            link.asked = Some(asked);
+            link.ask_again = false;
+            self.send(socket, frame(message));
+        }
+    }
+}
