@@ -137,10 +137,10 @@ mod tests {
 
     use super::*;
 
-    fn headers(name: http::HeaderName, values: &[&str]) -> HeaderMap {
+    fn headers(name: &http::HeaderName, values: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(&name, HeaderValue::from_str(value).unwrap());
+            headers.append(name, HeaderValue::from_str(value).unwrap());
         }
         headers
     }
@@ -175,7 +175,7 @@ mod tests {
             (&["text/html, image/png"], None),
             (&["application/json;q=0"], None),
         ] {
-            let accept = Accept::read(&headers(header::ACCEPT, values)).ok();
+            let accept = Accept::read(&headers(&header::ACCEPT, values)).ok();
             assert_eq!(accept.map(|a| (a.json, a.events)), expected, "{values:?}");
         }
     }
@@ -192,7 +192,7 @@ mod tests {
             (&[], false),
             (&["application/json", "text/plain"], false),
         ] {
-            let checked = check_content_type(&headers(header::CONTENT_TYPE, values));
+            let checked = check_content_type(&headers(&header::CONTENT_TYPE, values));
             assert_eq!(checked.is_ok(), ok, "{values:?}");
         }
     }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -140,7 +139,7 @@ impl RpcError {
     /// The agent did not declare what is required: 400, -32021. `required` has the shape of
     /// MCP's `ClientCapabilities`.
     #[must_use]
-    pub fn missing_capability(required: Value) -> Self {
+    pub fn missing_capability(required: &Value) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
             code::MISSING_CAPABILITY,
@@ -244,6 +243,12 @@ impl RpcError {
         )
     }
 
+    /// The app broke the protocol: 200, -32603, for the app's answers have no HTTP status.
+    #[must_use]
+    pub fn app_fault(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::OK, code::INTERNAL_ERROR, message)
+    }
+
     /// The same error for the request with this id.
     #[must_use]
     pub fn for_request(mut self, id: &RequestId) -> Self {
@@ -265,16 +270,13 @@ impl RpcError {
         self
     }
 
-    /// The JSON-RPC error response, as the body of an HTTP response or the data of an event. The
-    /// id is as the request had it; where it could not be read there is none, for MCP allows no
-    /// null.
-    #[must_use]
-    pub fn to_body(&self) -> Bytes {
+    /// The JSON-RPC error object.
+    pub(super) fn to_object(&self) -> String {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
             error["data"] = data.clone();
         }
-        response(self.id.as_ref(), "error", &error.to_string())
+        error.to_string()
     }
 
     /// Adds the headers that the status asks for.
@@ -283,24 +285,6 @@ impl RpcError {
             headers.insert(name.clone(), value.clone());
         }
     }
-}
-
-/// A JSON-RPC response around raw JSON: `member` is `result` or `error`.
-pub(super) fn response(id: Option<&RequestId>, member: &str, json: &str) -> Bytes {
-    let id = id.map_or("", RequestId::as_json);
-    let mut body = String::with_capacity(json.len() + id.len() + 48);
-    body.push_str(r#"{"jsonrpc":"2.0","#);
-    if !id.is_empty() {
-        body.push_str(r#""id":"#);
-        body.push_str(id);
-        body.push(',');
-    }
-    body.push('"');
-    body.push_str(member);
-    body.push_str("\":");
-    body.push_str(json);
-    body.push('}');
-    body.into()
 }
 
 /// What the agent sent, short enough to be quoted in an error.
@@ -315,24 +299,6 @@ pub(super) fn shorten(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_id_is_echoed_verbatim_or_left_out() {
-        let error = RpcError::invalid_request("no");
-        assert_eq!(
-            error.to_body(),
-            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}"#
-        );
-        for id in ["1", r#""1""#, "9007199254740993", r#""""#, "-1"] {
-            let body = error.clone().for_request(&RequestId::parse(id).unwrap());
-            assert_eq!(
-                body.to_body(),
-                format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32600,"message":"no"}}}}"#
-                )
-            );
-        }
-    }
 
     #[test]
     fn unknown_methods_have_the_status_of_their_era() {

@@ -56,7 +56,7 @@ pub fn receive(
 ) -> Result<Inbound, RpcError> {
     let session = || legacy::session(headers, keys, grant, now_unix_s);
     let message = match Incoming::parse(body)? {
-        Incoming::One(message) => message,
+        Incoming::One(message) => *message,
         Incoming::Batch(messages) => return receive_batch(headers, messages, session),
     };
     match (era::of(&message, headers), message) {

@@ -20,7 +20,7 @@ use crate::limits;
 #[derive(Debug, Clone)]
 pub enum Incoming {
     /// One message.
-    One(Message),
+    One(Box<Message>),
     /// An array of them: 2025-03-26 alone, which whoever knows the session has to check.
     Batch(Vec<Message>),
 }
@@ -110,7 +110,8 @@ impl Incoming {
             return parse_batch(&batch).map(Incoming::Batch);
         }
         let envelope: Envelope<'_> = text.read().map_err(|error| refused(&error))?;
-        envelope.message(|part| text.part(part)).map(Incoming::One)
+        let message = envelope.message(|part| text.part(part))?;
+        Ok(Incoming::One(Box::new(message)))
     }
 }
 
@@ -133,7 +134,9 @@ fn parse_batch(batch: &Json) -> Result<Vec<Message>, RpcError> {
 /// The error for a text that was not read.
 pub(super) fn refused(error: &JsonError) -> RpcError {
     match error {
-        JsonError::Unparsable(_) => RpcError::parse_error(format!("Parse error: {error}")),
+        JsonError::NotUtf8 | JsonError::Unparsable(_) => {
+            RpcError::parse_error(format!("Parse error: {error}"))
+        }
         JsonError::TooDeep | JsonError::Duplicate(_) | JsonError::Shape(_) => {
             RpcError::invalid_request(format!("Invalid request: {error}"))
         }

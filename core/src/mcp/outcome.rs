@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::{RpcError, code, shorten};
 use super::method::Method;
+use crate::json::Json;
 
 /// The `_meta` key of the outcome.
 pub const OUTCOME_KEY: &str = "dev.clientmcp/outcome";
@@ -66,12 +67,13 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
 }
 
-/// How a [`Failure`] is said in answer to a method.
+/// An answer that is not the app's.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
-    /// As a result: JSON text, without what the modern era adds to every result.
-    Result(String),
-    /// As an error: the method's results cannot say it.
+pub enum Reply {
+    /// A result, without what the modern era adds to every result
+    /// ([`super::result::respond`] does that).
+    Result(Json),
+    /// An error.
     Error(RpcError),
 }
 
@@ -180,21 +182,18 @@ impl Failure {
     /// The failure as the answer to a method: a tool result with `isError`, an empty completion,
     /// or an error where results have no way to say it.
     #[must_use]
-    pub fn to_answer(&self, method: Method) -> Said {
+    pub fn to_answer(&self, method: Method) -> Reply {
         let meta = Value::Object(self.meta());
         match method {
-            Method::CallTool => Said::Result(
-                json!({
-                    "content": [{ "type": "text", "text": self.text }],
-                    "isError": true,
-                    "_meta": meta,
-                })
-                .to_string(),
-            ),
-            Method::Complete => {
-                Said::Result(json!({ "completion": { "values": [] }, "_meta": meta }).to_string())
-            }
-            _ => Said::Error(
+            Method::CallTool => Reply::Result(Json::of(&json!({
+                "content": [{ "type": "text", "text": self.text }],
+                "isError": true,
+                "_meta": meta,
+            }))),
+            Method::Complete => Reply::Result(Json::of(
+                &json!({ "completion": { "values": [] }, "_meta": meta }),
+            )),
+            _ => Reply::Error(
                 RpcError::new(StatusCode::OK, self.outcome.code(), self.text.clone())
                     .with_data(meta),
             ),
@@ -263,10 +262,10 @@ mod tests {
                 "(roots, sampling)",
             ),
         ] {
-            let Said::Result(result) = failure.to_answer(Method::CallTool) else {
+            let Reply::Result(result) = failure.to_answer(Method::CallTool) else {
                 panic!("tools/call has isError");
             };
-            let result: Value = serde_json::from_str(&result).unwrap();
+            let result: Value = result.value().unwrap();
             assert_eq!(result["isError"], true);
             assert_eq!(result["_meta"][OUTCOME_KEY], outcome);
             assert_eq!(result["_meta"][RETRY_AFTER_KEY].as_u64(), retry);
@@ -277,7 +276,7 @@ mod tests {
 
     #[test]
     fn methods_without_is_error_get_a_product_code() {
-        let Said::Error(error) = Failure::offline(None).to_answer(Method::GetPrompt) else {
+        let Reply::Error(error) = Failure::offline(None).to_answer(Method::GetPrompt) else {
             panic!("prompts/get has no isError");
         };
         assert_eq!(error.code, code::APP_OFFLINE);
@@ -287,10 +286,10 @@ mod tests {
 
     #[test]
     fn a_completion_of_an_absent_app_has_no_values() {
-        let Said::Result(result) = Failure::offline(None).to_answer(Method::Complete) else {
+        let Reply::Result(result) = Failure::offline(None).to_answer(Method::Complete) else {
             panic!("completions are answered");
         };
-        let result: Value = serde_json::from_str(&result).unwrap();
+        let result: Value = result.value().unwrap();
         assert_eq!(result["completion"]["values"], json!([]));
     }
 

@@ -16,7 +16,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 fn message(body: &str) -> Message {
     match Incoming::parse(Bytes::copy_from_slice(body.as_bytes())).unwrap() {
-        Incoming::One(message) => message,
+        Incoming::One(message) => *message,
         Incoming::Batch(_) => panic!("it is one message"),
     }
 }

@@ -3,7 +3,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mcp::message::{Incoming, Message};
+use crate::mcp::message::{Incoming, Message, RequestId};
 
 const PREFIX: &str = "io.modelcontextprotocol/";
 
@@ -83,8 +83,11 @@ impl Post {
             headers.append(HeaderName::from_static(name), value);
         }
         let body = Bytes::from(self.body.to_string());
-        let Incoming::One(Message::Request(request)) = Incoming::parse(body).unwrap() else {
-            panic!("it is one request");
+        let Incoming::One(message) = Incoming::parse(body).unwrap() else {
+            panic!("it is one message");
+        };
+        let Message::Request(request) = *message else {
+            panic!("it is a request");
         };
         check(&headers, request)
     }
@@ -94,7 +97,7 @@ impl Post {
         match self.check() {
             Ok(_) => (0, 200),
             Err(error) => {
-                assert_eq!(error.id.as_ref().map(|id| id.as_json()), Some("\"i\""));
+                assert_eq!(error.id.as_ref().map(RequestId::as_json), Some("\"i\""));
                 (error.code, error.status.as_u16())
             }
         }

@@ -1,0 +1,206 @@
+//! What older revisions cannot express, in their terms (SPEC.md §6.5).
+//!
+//! Only what would be invalid there is converted: strict agents refuse a whole list for one
+//! entry.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::message::string;
+use super::method::Method;
+use super::request::Request;
+use super::version::{Era, Version};
+use crate::json::{self, ArrayWriter, Json, JsonError, Text};
+
+/// A tool result as the revision of a legacy agent has it; other results as they are.
+///
+/// `structuredContent` that is no object is left out; where the result has no other content, it
+/// becomes a text. In 2025-03-26 `resource_link` becomes a text.
+pub(super) fn result<'a>(text: &'a Text, request: &Request) -> Result<Cow<'a, str>, JsonError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members<'a> {
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        content: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        structured_content: Option<&'a RawValue>,
+    }
+    let whole = text.as_str().trim_ascii();
+    if request.method != Method::CallTool {
+        return Ok(whole.into());
+    }
+    let members: Members<'_> = text.read()?;
+    let structured = members.structured_content;
+    let structured = structured.filter(|value| !value.get().starts_with('{'));
+    let content = members.content.map(|content| text.part(content));
+    let content = match content.as_ref().filter(|content| content.is_array()) {
+        Some(content) => converted_content(content, structured, request.version)?,
+        None => None,
+    };
+    if structured.is_none() && content.is_none() {
+        return Ok(whole.into());
+    }
+    let parsed = Json::parse(whole.to_owned())?;
+    let members = parsed.members()?.into_iter();
+    let members = members.filter_map(|(key, value)| match (&*key, &content) {
+        ("structuredContent", _) if structured.is_some() => None,
+        ("content", Some(content)) => Some((key, content.as_str().into())),
+        _ => Some((key, Cow::Borrowed(value.get()))),
+    });
+    Ok(object(members).into())
+}
+
+/// The content as it has to be; `None` if it can stay.
+fn converted_content(
+    content: &Json,
+    structured: Option<&RawValue>,
+    version: Version,
+) -> Result<Option<Json>, JsonError> {
+    let entries = content.entries()?;
+    let mut changed = false;
+    let mut array = ArrayWriter::with_capacity(content.len());
+    for entry in &entries {
+        let entry = content.part(entry);
+        match resource_link_text(&entry).filter(|_| version == Version::V2025_03_26) {
+            Some(text) => {
+                changed = true;
+                array.raw(&text);
+            }
+            None => {
+                array.raw(&entry);
+            }
+        }
+    }
+    if let (true, Some(structured)) = (entries.is_empty(), structured) {
+        changed = true;
+        array.raw(&Json::of(
+            &json!({"type": "text", "text": structured.get()}),
+        ));
+    }
+    Ok(changed.then(|| array.finish()))
+}
+
+/// A link as a text that says the same; `None` if the entry is no link.
+fn resource_link_text(entry: &Json) -> Option<Json> {
+    #[derive(Deserialize)]
+    struct Link {
+        #[serde(rename = "type")]
+        kind: String,
+        uri: String,
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        title: Option<String>,
+        #[serde(default)]
+        description: Option<String>,
+        #[serde(default)]
+        annotations: Option<Value>,
+    }
+    let link: Link = entry.read().ok()?;
+    if link.kind != "resource_link" {
+        return None;
+    }
+    let mut text = match link.title.or(link.name) {
+        Some(name) => format!("{name}: {}", link.uri),
+        None => link.uri,
+    };
+    if let Some(description) = link.description {
+        text.push('\n');
+        text.push_str(&description);
+    }
+    let mut block = json!({"type": "text", "text": text});
+    if let Some(annotations) = link.annotations {
+        block["annotations"] = annotations;
+    }
+    Some(Json::of(&block))
+}
+
+/// A tool's definition as the revision has it.
+///
+/// Before 2026-07-28 an `outputSchema` is one of an object, else it is left out, and a property's
+/// schema is an object: `true` becomes `{}` and `false` `{"not":{}}`, which mean the same.
+pub(super) fn tool(definition: &Json, version: Version) -> Result<Cow<'_, str>, JsonError> {
+    if version.era() == Era::Modern {
+        return Ok(definition.as_str().into());
+    }
+    let mut changed = false;
+    let mut members = Vec::new();
+    for (key, value) in definition.members()? {
+        let mut kept = Cow::Borrowed(value.get());
+        if matches!(&*key, "inputSchema" | "outputSchema") {
+            let value = definition.part(value);
+            if &*key == "outputSchema" && !is_of_object(&value) {
+                changed = true;
+                continue;
+            }
+            if let Some(schema) = schema(&value)? {
+                changed = true;
+                kept = schema.into();
+            }
+        }
+        members.push((key, kept));
+    }
+    Ok(if changed {
+        object(members).into()
+    } else {
+        definition.as_str().into()
+    })
+}
+
+fn is_of_object(schema: &Json) -> bool {
+    #[derive(Deserialize)]
+    struct Type<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: &'a RawValue,
+    }
+    schema
+        .read::<Type<'_>>()
+        .is_ok_and(|schema| string(schema.kind).as_deref() == Some("object"))
+}
+
+/// The schema with objects for the schemas of its properties; `None` if they are objects.
+fn schema(schema: &Json) -> Result<Option<String>, JsonError> {
+    let mut changed = false;
+    let mut members = Vec::new();
+    for (key, value) in schema.members()? {
+        let mut kept = Cow::Borrowed(value.get());
+        if &*key == "properties" && kept.starts_with('{') {
+            let value = schema.part(value);
+            let properties = value.members()?.into_iter();
+            let properties = properties.map(|(name, property)| match property.get() {
+                "true" => (name, Cow::Borrowed("{}"), true),
+                "false" => (name, Cow::Borrowed(r#"{"not":{}}"#), true),
+                other => (name, Cow::Borrowed(other), false),
+            });
+            let properties: Vec<_> = properties.collect();
+            if properties.iter().any(|(_, _, replaced)| *replaced) {
+                changed = true;
+                let properties = properties.into_iter().map(|(name, value, _)| (name, value));
+                kept = object(properties).into();
+            }
+        }
+        members.push((key, kept));
+    }
+    Ok(changed.then(|| object(members)))
+}
+
+/// The text of an object with these members.
+fn object<'a>(members: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> String {
+    let mut text = String::from("{");
+    for (key, value) in members {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(Json::of(&*key).as_str());
+        text.push(':');
+        text.push_str(&value);
+    }
+    text.push('}');
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! `subscriptions/listen`: what an agent wants to be told, and what of it it will be (MCP
+//! "Subscriptions").
+
+use serde::Deserialize;
+
+use super::error::RpcError;
+use super::offer::Offer;
+use super::request::Request;
+use crate::registration::Kind;
+
+/// The kinds of change that one stream tells of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// `toolsListChanged`
+    pub tools: bool,
+    /// `promptsListChanged`
+    pub prompts: bool,
+    /// `resourcesListChanged`
+    pub resources: bool,
+}
+
+impl Filter {
+    /// What a legacy GET stream tells of: everything.
+    pub const ALL: Filter = Filter {
+        tools: true,
+        prompts: true,
+        resources: true,
+    };
+
+    /// The part of what a request asks for that will be honoured: changes of what the app
+    /// offers. Resources by URI are never among it (SPEC.md §12).
+    ///
+    /// # Errors
+    /// 400, -32602 if params have no filter, or one with members of the wrong type. The error
+    /// has the request's id.
+    pub fn honoured(request: &Request, offer: &Offer) -> Result<Filter, RpcError> {
+        let asked: Asked = request
+            .params
+            .notifications
+            .as_ref()
+            .and_then(|filter| filter.read().ok())
+            .ok_or_else(|| {
+                request.refuse(RpcError::invalid_envelope(
+                    "params.notifications must be a filter",
+                ))
+            })?;
+        Ok(Filter {
+            tools: asked.tools_list_changed,
+            prompts: asked.prompts_list_changed && offer.has(Kind::Prompts),
+            resources: asked.resources_list_changed && offer.has(Kind::Resources),
+        })
+    }
+
+    /// Whether a change of this kind is told.
+    #[must_use]
+    pub fn wants(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Tools => self.tools,
+            Kind::Prompts => self.prompts,
+            Kind::Resources => self.resources,
+            Kind::Rest => false,
+        }
+    }
+}
+
+/// MCP's `SubscriptionFilter`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    #[serde(default)]
+    tools_list_changed: bool,
+    #[serde(default)]
+    prompts_list_changed: bool,
+    #[serde(default)]
+    resources_list_changed: bool,
+    #[serde(default, rename = "resourceSubscriptions")]
+    _resource_subscriptions: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! The app's result as the agent gets it (SPEC.md §5.8, §6.5).
+//!
+//! It passes as it is. In the modern era what the app left out is added; towards older revisions
+//! what they cannot express is converted ([`super::convert`]).
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::body;
+use super::convert;
+use super::error::{RpcError, code};
+use super::message::string;
+use super::outcome::{Failure, Reply};
+use super::request::Request;
+use super::splice::Splice;
+use super::version::Era;
+use crate::json::{self, Json, Text};
+use crate::tool::RestContent;
+
+/// The `_meta` key of who answers.
+pub const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The JSON-RPC response with a result: the app's, or one of ours. `rest` is what the app says of
+/// itself.
+///
+/// # Errors
+/// -32021 with 400 if it asks for input that a modern agent did not declare; -32603 with 200 if
+/// the app's result breaks the protocol; a product code where a legacy agent is asked for input
+/// and the method's results cannot say so. Each has the request's id.
+pub fn respond(
+    result: impl Into<Bytes>,
+    request: &Request,
+    rest: &RestContent,
+) -> Result<Bytes, RpcError> {
+    let refuse = |error| request.refuse(error);
+    let text = Text::new(result.into()).map_err(|error| refuse(fault(&error)))?;
+    let members: Members<'_> = text.read().map_err(|error| refuse(fault(&error)))?;
+    if members.asks() {
+        check_input_requests(&text, &members, request).map_err(refuse)?;
+    }
+    match request.era() {
+        Era::Modern => Ok(stamp(&text, &members, request, rest)),
+        Era::Legacy if members.asks() => {
+            let required = Value::Object(required_for(&text, &members).map_err(refuse)?);
+            match Failure::missing_capability(&required).to_answer(request.method) {
+                Reply::Result(result) => Ok(body::result(&request.id, result.as_str())),
+                Reply::Error(error) => Err(refuse(error)),
+            }
+        }
+        Era::Legacy => {
+            let result = convert::result(&text, request).map_err(|error| refuse(fault(&error)))?;
+            Ok(body::result(&request.id, &result))
+        }
+    }
+}
+
+/// The HTTP status of the app's error, if the response has not begun: 400 for -32021 in the
+/// modern era, else 200.
+#[must_use]
+pub fn app_error_status(error: &Json, era: Era) -> StatusCode {
+    #[derive(Deserialize)]
+    struct Code<'a> {
+        #[serde(borrow)]
+        code: &'a RawValue,
+    }
+    let missing = code::MISSING_CAPABILITY.to_string();
+    let is_missing = error
+        .read::<Code<'_>>()
+        .is_ok_and(|error| error.code.get() == missing);
+    if era == Era::Modern && is_missing {
+        StatusCode::BAD_REQUEST
+    } else {
+        StatusCode::OK
+    }
+}
+
+fn fault(error: &json::JsonError) -> RpcError {
+    RpcError::app_fault(format!("The application's result cannot be used: {error}"))
+}
+
+/// What is read of a result.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members<'a> {
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    result_type: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present", rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    ttl_ms: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    cache_scope: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    input_requests: Option<&'a RawValue>,
+}
+
+impl Members<'_> {
+    fn asks(&self) -> bool {
+        self.result_type.and_then(string).as_deref() == Some("input_required")
+    }
+}
+
+/// Adds what every result of the modern era has. A `cacheScope` other than `private` becomes
+/// that, for what an app says depends on whose app it is; a `ttlMs` that is none becomes 0.
+fn stamp(text: &Text, members: &Members<'_>, request: &Request, rest: &RestContent) -> Bytes {
+    let mut splice = Splice::new(text.as_str().trim_ascii());
+    let info = rest.server_info.as_str();
+    match members.meta {
+        None => {
+            splice.add("_meta", &format!("{{\"{SERVER_INFO_KEY}\":{info}}}"));
+        }
+        Some(meta) if lacks_server_info(meta) => {
+            splice.add_in(meta, SERVER_INFO_KEY, info);
+        }
+        Some(_) => {}
+    }
+    if request.method.is_cacheable() && !members.asks() {
+        stamp_cache_hints(&mut splice, members, rest);
+    }
+    if members.result_type.is_none() {
+        splice.add("resultType", "\"complete\"");
+    }
+    let length = text.as_str().len() + splice.growth();
+    let mut response = body::start(Some(&request.id), "result", length);
+    splice.write(&mut response);
+    response.push('}');
+    response.into()
+}
+
+fn stamp_cache_hints(splice: &mut Splice<'_>, members: &Members<'_>, rest: &RestContent) {
+    match members.cache_scope {
+        None => {
+            splice.add("cacheScope", "\"private\"");
+        }
+        Some(scope) if string(scope).as_deref() != Some("private") => {
+            splice.replace(scope, "\"private\"");
+        }
+        Some(_) => {}
+    }
+    match members.ttl_ms {
+        None => {
+            splice.add("ttlMs", &rest.ttl_ms.to_string());
+        }
+        Some(ttl) if ttl.get().parse::<u64>().is_err() => {
+            splice.replace(ttl, "0");
+        }
+        Some(_) => {}
+    }
+}
+
+/// Whether `_meta` is an object without serverInfo. One that is no object is left alone.
+fn lacks_server_info(meta: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Info<'a> {
+        #[serde(
+            borrow,
+            default,
+            deserialize_with = "json::present",
+            rename = "io.modelcontextprotocol/serverInfo"
+        )]
+        server_info: Option<&'a RawValue>,
+    }
+    meta.get().starts_with('{')
+        && serde_json::from_str::<Info<'_>>(meta.get()).is_ok_and(|info| info.server_info.is_none())
+}
+
+/// Refuses a request for input as a whole, if the method's answers may not ask, or if a modern
+/// agent did not declare one of the things that are asked for (MCP "Multi Round-Trip Requests").
+fn check_input_requests(
+    text: &Text,
+    members: &Members<'_>,
+    request: &Request,
+) -> Result<(), RpcError> {
+    if !request.method.may_ask() {
+        return Err(RpcError::app_fault(
+            "The application asked for input in answer to a method that does not allow it",
+        ));
+    }
+    let required = required_for(text, members)?;
+    match request.capabilities.missing(&required) {
+        Some(missing) if request.era() == Era::Modern => {
+            Err(RpcError::missing_capability(&missing))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The client capabilities that the requests for input need together.
+fn required_for(text: &Text, members: &Members<'_>) -> Result<Map<String, Value>, RpcError> {
+    #[derive(Deserialize)]
+    struct InputRequest<'a> {
+        method: String,
+        #[serde(borrow, default)]
+        params: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        #[serde(borrow, default)]
+        mode: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        tools: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        tool_choice: Option<&'a RawValue>,
+    }
+    let unknown = || RpcError::app_fault("The application asked for input that MCP does not have");
+    let mut required = Map::new();
+    let Some(requests) = members.input_requests else {
+        return Ok(required);
+    };
+    let requests = text.part(requests);
+    for (_, raw) in requests.members().map_err(|_| unknown())? {
+        let raw = requests.part(raw);
+        let asked: InputRequest<'_> = raw.read().map_err(|_| unknown())?;
+        let params = asked.params.map(|params| raw.part(params));
+        let params: Params<'_> = match &params {
+            Some(params) => params.read().map_err(|_| unknown())?,
+            None => Params::default(),
+        };
+        let (name, part) = match asked.method.as_str() {
+            "roots/list" => ("roots", None),
+            "sampling/createMessage" => {
+                let tools = params.tools.is_some() || params.tool_choice.is_some();
+                ("sampling", tools.then_some("tools"))
+            }
+            "elicitation/create" => match params.mode.and_then(string).as_deref() {
+                Some("url") => ("elicitation", Some("url")),
+                _ => ("elicitation", Some("form")),
+            },
+            _ => return Err(unknown()),
+        };
+        let entry = required.entry(name).or_insert_with(|| json!({}));
+        if let Some(part) = part {
+            entry[part] = json!({});
+        }
+    }
+    Ok(required)
+}
+
+#[cfg(test)]
+mod tests;
