@@ -35,22 +35,27 @@ pub(super) fn result<'a>(text: &'a Text, request: &Request) -> Result<Cow<'a, st
     let members: Members<'_> = text.read()?;
     let structured = members.structured_content;
     let structured = structured.filter(|value| !value.get().starts_with('{'));
-    let content = members.content.map(|content| text.part(content));
-    let content = match content.as_ref().filter(|content| content.is_array()) {
-        Some(content) => converted_content(content, structured, request.version)?,
-        None => None,
+    let content = match members.content {
+        Some(content) => text.part(content),
+        None => Json::EMPTY_ARRAY,
+    };
+    let content = match content.is_array() {
+        true => converted_content(&content, structured, request.version)?,
+        false => None,
     };
     if structured.is_none() && content.is_none() {
         return Ok(whole.into());
     }
+    let added = content.as_ref().filter(|_| members.content.is_none());
+    let added = added.map(|content| (Cow::Borrowed("content"), content.as_str().into()));
     let parsed = Json::parse(whole.to_owned())?;
-    let members = parsed.members()?.into_iter();
-    let members = members.filter_map(|(key, value)| match (&*key, &content) {
+    let kept = parsed.members()?.into_iter();
+    let kept = kept.filter_map(|(key, value)| match (&*key, &content) {
         ("structuredContent", _) if structured.is_some() => None,
         ("content", Some(content)) => Some((key, content.as_str().into())),
         _ => Some((key, Cow::Borrowed(value.get()))),
     });
-    Ok(object(members).into())
+    Ok(object(added.into_iter().chain(kept)).into())
 }
 
 /// The content as it has to be; `None` if it can stay.

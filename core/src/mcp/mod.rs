@@ -41,6 +41,8 @@ mod convert;
 pub mod cors;
 pub mod era;
 pub mod error;
+#[cfg(test)]
+mod fixture;
 pub mod header;
 pub mod inbound;
 pub mod legacy;

@@ -1,1 +1,118 @@
+use super::*;
+use crate::mcp::fixture::{bare_offer, offer, request, value};
+use crate::mcp::message::RequestId;
+use crate::mcp::session::tests::negotiated;
 
+fn said(version: Version, method: Method, params: &Value) -> String {
+    match answer(&request(version, method, params), &bare_offer()) {
+        None => "not here".to_owned(),
+        Some(Ok(result)) => String::from_utf8(result.to_vec()).unwrap(),
+        Some(Err(error)) => {
+            assert_eq!(error.id.unwrap().as_json(), "7");
+            format!("{} {}", error.status.as_u16(), error.code)
+        }
+    }
+}
+
+#[test]
+fn legacy_agents_find_nothing_where_there_is_nothing() {
+    let legacy = Version::V2025_11_25;
+    for (method, params, expected) in [
+        (Method::Ping, json!({}), "{}"),
+        (Method::SetLevel, json!({"level": "debug"}), "{}"),
+        (Method::SetLevel, json!({"level": "loud"}), "200 -32602"),
+        (Method::ListTools, json!({}), r#"{"tools":[]}"#),
+        (Method::ListPrompts, json!({}), r#"{"prompts":[]}"#),
+        (Method::ListResources, json!({}), r#"{"resources":[]}"#),
+        (
+            Method::ListResourceTemplates,
+            json!({}),
+            r#"{"resourceTemplates":[]}"#,
+        ),
+        (Method::ListPrompts, json!({"cursor": "x"}), "200 -32602"),
+        (Method::GetPrompt, json!({"name": "p"}), "200 -32602"),
+        (Method::GetPrompt, json!({}), "400 -32602"),
+        (Method::ReadResource, json!({"uri": "a:b"}), "200 -32002"),
+        (
+            Method::Complete,
+            json!({}),
+            r#"{"completion":{"values":[]}}"#,
+        ),
+        (Method::CallTool, json!({"name": "t"}), "not here"),
+    ] {
+        assert_eq!(said(legacy, method, &params), expected, "{method:?}");
+    }
+}
+
+#[test]
+fn to_modern_agents_what_is_not_registered_does_not_exist() {
+    let modern = Version::V2026_07_28;
+    for (method, expected) in [
+        (Method::ListTools, r#"{"tools":[]}"#),
+        (Method::ListPrompts, "404 -32601"),
+        (Method::GetPrompt, "404 -32601"),
+        (Method::ListResources, "404 -32601"),
+        (Method::ListResourceTemplates, "404 -32601"),
+        (Method::ReadResource, "404 -32601"),
+        (Method::Complete, "404 -32601"),
+        (Method::CallTool, "not here"),
+        (Method::Listen, "not here"),
+    ] {
+        let params = json!({"name": "n", "uri": "a:b"});
+        assert_eq!(said(modern, method, &params), expected, "{method:?}");
+    }
+}
+
+#[test]
+fn discovery_follows_the_registration() {
+    let discovered = |offer: &Offer| {
+        let request = request(Version::V2026_07_28, Method::Discover, &json!({}));
+        value(&answer(&request, offer).unwrap().unwrap())
+    };
+    assert_eq!(
+        discovered(&Offer::unknown()),
+        json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"logging": {}, "tools": {"listChanged": true}},
+        })
+    );
+    let mut full = offer(
+        "[]",
+        &json!({"completions": true, "instructions": "Be kind."}),
+    );
+    full.hashes.prompts = full.hashes.tools;
+    full.hashes.resources = full.hashes.tools;
+    assert_eq!(
+        discovered(&full),
+        json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {
+                "completions": {},
+                "logging": {},
+                "prompts": {"listChanged": true},
+                "resources": {"listChanged": true},
+                "tools": {"listChanged": true},
+            },
+            "instructions": "Be kind.",
+        })
+    );
+}
+
+#[test]
+fn initialize_is_answered_before_there_is_an_app() {
+    let asked = Initialize {
+        id: RequestId::parse("\"i\"").unwrap(),
+        negotiated: negotiated(Version::V2025_06_18),
+    };
+    let response = value(&initialize(&asked, &Offer::unknown()));
+    assert_eq!(response["id"], "i");
+    let result = &response["result"];
+    assert_eq!(result["protocolVersion"], "2025-06-18");
+    assert!(result["serverInfo"]["name"].is_string());
+    for kind in ["tools", "prompts", "resources"] {
+        assert_eq!(result["capabilities"][kind], json!({"listChanged": true}));
+    }
+    assert!(result.get("instructions").is_none());
+    let known = value(&initialize(&asked, &bare_offer()));
+    assert_eq!(known["result"]["serverInfo"]["name"], "n");
+}
