@@ -1,0 +1,45 @@
+//! One file per subcommand.
+
+mod dev;
+mod node;
+mod router;
+mod status;
+mod token;
+
+use clap::Subcommand;
+
+/// What `clientmcp` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a whole cluster in this process, to try it and to develop against it
+    Dev(dev::Dev),
+    /// Run a node: it holds the applications' WebSockets
+    Node(node::Node),
+    /// Run a router: it faces agents and applications
+    Router(router::Router),
+    /// Print a token for an application or an agent
+    Token(token::Token),
+    /// Show the members of a running cluster and what they hold
+    Status(status::Status),
+}
+
+impl Command {
+    /// Runs the subcommand to its end.
+    ///
+    /// # Errors
+    /// Whatever stopped it, as one line that names the flag where a flag is the cause.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self {
+            Command::Dev(dev) => dev.run(),
+            Command::Node(node) => node.run(),
+            Command::Router(router) => router.run(),
+            Command::Token(token) => token.run(),
+            Command::Status(status) => status.run(),
+        }
+    }
+}
+
+/// Runs a process of the cluster on all cores.
+fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}
