@@ -11,8 +11,9 @@ pub fn app_error(id: &RequestId, error: &str) -> Bytes {
     response(Some(id), "error", error)
 }
 
-/// The response with a finished result.
-pub(super) fn result(id: &RequestId, result: &str) -> Bytes {
+/// The response with a result as it is: to `initialize`, which has nothing to be added.
+#[must_use]
+pub fn result(id: &RequestId, result: &str) -> Bytes {
     response(Some(id), "result", result)
 }
 

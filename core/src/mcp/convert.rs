@@ -127,9 +127,9 @@ fn resource_link_text(entry: &Json) -> Option<Json> {
 ///
 /// Before 2026-07-28 an `outputSchema` is one of an object, else it is left out, and a property's
 /// schema is an object: `true` becomes `{}` and `false` `{"not":{}}`, which mean the same.
-pub(super) fn tool(definition: &Json, version: Version) -> Result<Cow<'_, str>, JsonError> {
+pub(super) fn tool(definition: &Json, version: Version) -> Result<Cow<'_, Json>, JsonError> {
     if version.era() == Era::Modern {
-        return Ok(definition.as_str().into());
+        return Ok(Cow::Borrowed(definition));
     }
     let mut changed = false;
     let mut members = Vec::new();
@@ -149,9 +149,9 @@ pub(super) fn tool(definition: &Json, version: Version) -> Result<Cow<'_, str>, 
         members.push((key, kept));
     }
     Ok(if changed {
-        object(members).into()
+        Cow::Owned(Json::parse(object(members))?)
     } else {
-        definition.as_str().into()
+        Cow::Borrowed(definition)
     })
 }
 

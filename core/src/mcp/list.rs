@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
 
 use super::convert;
 use super::error::RpcError;
 use super::message::decode_string;
 use super::offer::Offer;
 use super::request::Request;
+use crate::json::{ArrayWriter, Json, ObjectWriter};
 use crate::limits;
 use crate::registration::ContentHash;
 
@@ -17,7 +17,7 @@ use crate::registration::ContentHash;
 ///
 /// # Errors
 /// -32602 with 200 if the cursor is none of ours, or the tools have changed since it was given.
-pub fn tools(request: &Request, offer: &Offer) -> Result<Bytes, RpcError> {
+pub fn tools(request: &Request, offer: &Offer) -> Result<Json, RpcError> {
     let tools = offer.tools.tools();
     let hash = offer.hashes.tools;
     let start = match request
@@ -36,44 +36,43 @@ pub fn tools(request: &Request, offer: &Offer) -> Result<Bytes, RpcError> {
                 })?
         }
     };
-    let mut page = String::from(r#"{"tools":["#);
+    let mut page = ArrayWriter::with_capacity(limits::PAGE_BYTES / 16);
+    let mut bytes = 0;
     let mut at = start;
     for tool in &tools[start..] {
         let definition =
             convert::tool(&tool.definition, request.version).map_err(|_| RpcError::internal())?;
-        let full = at - start == limits::PAGE_ENTRIES
-            || page.len() + definition.len() >= limits::PAGE_BYTES;
-        if full && at > start {
+        bytes += definition.len() + 1;
+        if at > start && (at - start == limits::PAGE_ENTRIES || bytes > limits::PAGE_BYTES) {
             break;
         }
-        if at > start {
-            page.push(',');
-        }
-        page.push_str(&definition);
+        page.raw(&definition);
         at += 1;
     }
-    page.push(']');
+    let mut result = ObjectWriter::with_capacity(bytes + 128);
+    result.raw("tools", &page.finish());
     if at < tools.len() {
-        page.push_str(r#","nextCursor":""#);
-        page.push_str(&write_cursor(at, &hash));
-        page.push('"');
+        result.name("nextCursor", write_cursor(at, &hash));
     }
-    page.push('}');
-    Ok(page.into())
+    Ok(result.finish())
 }
 
 /// An empty list; no cursor belongs to it.
 ///
 /// # Errors
 /// -32602 with 200 if there is a cursor.
-pub(super) fn empty(request: &Request, member: &str) -> Result<Bytes, RpcError> {
+pub(super) fn empty(request: &Request, member: &str) -> Result<Json, RpcError> {
     match request
         .params
         .cursor
         .as_ref()
         .filter(|cursor| !cursor.is_null())
     {
-        None => Ok(format!(r#"{{"{member}":[]}}"#).into()),
+        None => {
+            let mut result = ObjectWriter::new();
+            result.raw(member, &Json::EMPTY_ARRAY);
+            Ok(result.finish())
+        }
         Some(_) => Err(RpcError::invalid_params(
             "The cursor is stale: list from the start",
         )),

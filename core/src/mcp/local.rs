@@ -1,21 +1,20 @@
 //! What a router answers by itself, from the registration (SPEC.md §5.4, §5.5, §8).
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::body;
 use super::error::{RpcError, code};
-use super::legacy::{self, Initialize};
+use super::legacy;
 use super::list;
 use super::method::Method;
 use super::offer::Offer;
 use super::request::Request;
+use super::session::Negotiated;
 use super::version::{Era, Version};
 use crate::json::{Json, ObjectWriter};
 use crate::registration::Kind;
 
-/// The result of a request that needs no app, as JSON text for [`super::result::respond`]; `None` for `tools/call`, for
+/// The result of a request that needs no app; `None` for `tools/call`, for
 /// `subscriptions/listen`, and for what a modern app offers beside tools.
 ///
 /// Legacy agents were told at `initialize`, perhaps before there was an app, that prompts,
@@ -27,7 +26,7 @@ use crate::registration::Kind;
 /// -32002 for a prompt, a resource, a cursor or a level that does not exist. Each has the
 /// request's id.
 #[must_use]
-pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Bytes, RpcError>> {
+pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>> {
     if request.era() == Era::Modern && !offer.serves(request.method) {
         let name = request.method.as_str();
         return Some(Err(
@@ -35,11 +34,9 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Bytes, RpcError
         ));
     }
     let result = match (request.method, request.era()) {
-        (Method::Initialize | Method::Ping, _) => Ok(Bytes::from_static(b"{}")),
-        (Method::SetLevel, _) => {
-            legacy::set_level(&request.params).map(|_| Bytes::from_static(b"{}"))
-        }
-        (Method::Discover, _) => Ok(discover(offer).into_bytes()),
+        (Method::Initialize | Method::Ping, _) => Ok(Json::EMPTY_OBJECT),
+        (Method::SetLevel, _) => legacy::set_level(&request.params).map(|_| Json::EMPTY_OBJECT),
+        (Method::Discover, _) => Ok(discover(offer)),
         (Method::ListTools, _) => list::tools(request, offer),
         (Method::ListPrompts, Era::Legacy) => list::empty(request, "prompts"),
         (Method::ListResources, Era::Legacy) => list::empty(request, "resources"),
@@ -54,20 +51,18 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Bytes, RpcError
                     .with_data(json!({ "uri": uri })),
             )
         }),
-        (Method::Complete, Era::Legacy) => {
-            Ok(Bytes::from_static(br#"{"completion":{"values":[]}}"#))
-        }
+        (Method::Complete, Era::Legacy) => Ok(Json::constant(r#"{"completion":{"values":[]}}"#)),
         _ => return None,
     };
     Some(result.map_err(|error| request.refuse(error)))
 }
 
-/// The JSON-RPC response to `initialize`.
+/// The result of `initialize`; [`super::body::result`] makes the response of it.
 #[must_use]
-pub fn initialize(initialize: &Initialize, offer: &Offer) -> Bytes {
+pub fn initialize(negotiated: &Negotiated, offer: &Offer) -> Json {
     let mut result = ObjectWriter::with_capacity(512);
     result
-        .name("protocolVersion", initialize.negotiated.version.as_str())
+        .name("protocolVersion", negotiated.version.as_str())
         .raw(
             "capabilities",
             &Json::of(&json!({
@@ -80,7 +75,7 @@ pub fn initialize(initialize: &Initialize, offer: &Offer) -> Bytes {
         )
         .raw("serverInfo", &offer.rest.server_info)
         .raw_if("instructions", offer.rest.instructions.as_ref());
-    body::result(&initialize.id, result.finish().as_str())
+    result.finish()
 }
 
 /// The result of `server/discover`; serverInfo and cache hints are added to it like to any other.

@@ -17,7 +17,7 @@
 //! 5. [`inbound::receive`] parses the body, decides the era ([`era`]) and makes the checks of the
 //!    era that need no registration ([`modern`], [`legacy`]). What is to be done is an
 //!    [`inbound::Inbound`].
-//! 6. `initialize`: [`local::initialize`] is the response, [`session::SessionKeys::mint`] the
+//! 6. `initialize`: [`local::initialize`] is the result, [`session::SessionKeys::mint`] the
 //!    session ID.
 //! 7. A [`request::Request`] needs the app's registration as an [`offer::Offer`]. What a router
 //!    answers by itself is [`local::answer`]. Else it is

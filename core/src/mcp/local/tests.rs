@@ -1,12 +1,11 @@
 use super::*;
 use crate::mcp::fixture::{bare_offer, offer, request, value};
-use crate::mcp::message::RequestId;
 use crate::mcp::session::tests::negotiated;
 
 fn said(version: Version, method: Method, params: &Value) -> String {
     match answer(&request(version, method, params), &bare_offer()) {
         None => "not here".to_owned(),
-        Some(Ok(result)) => String::from_utf8(result.to_vec()).unwrap(),
+        Some(Ok(result)) => result.as_str().to_owned(),
         Some(Err(error)) => {
             assert_eq!(error.id.unwrap().as_json(), "7");
             format!("{} {}", error.status.as_u16(), error.code)
@@ -67,7 +66,7 @@ fn to_modern_agents_what_is_not_registered_does_not_exist() {
 fn discovery_follows_the_registration() {
     let discovered = |offer: &Offer| {
         let request = request(Version::V2026_07_28, Method::Discover, &json!({}));
-        value(&answer(&request, offer).unwrap().unwrap())
+        value(answer(&request, offer).unwrap().unwrap().bytes())
     };
     assert_eq!(
         discovered(&Offer::unknown()),
@@ -100,19 +99,14 @@ fn discovery_follows_the_registration() {
 
 #[test]
 fn initialize_is_answered_before_there_is_an_app() {
-    let asked = Initialize {
-        id: RequestId::parse("\"i\"").unwrap(),
-        negotiated: negotiated(Version::V2025_06_18),
-    };
-    let response = value(&initialize(&asked, &Offer::unknown()));
-    assert_eq!(response["id"], "i");
-    let result = &response["result"];
+    let negotiated = negotiated(Version::V2025_06_18);
+    let result = value(initialize(&negotiated, &Offer::unknown()).bytes());
     assert_eq!(result["protocolVersion"], "2025-06-18");
     assert!(result["serverInfo"]["name"].is_string());
     for kind in ["tools", "prompts", "resources"] {
         assert_eq!(result["capabilities"][kind], json!({"listChanged": true}));
     }
     assert!(result.get("instructions").is_none());
-    let known = value(&initialize(&asked, &bare_offer()));
-    assert_eq!(known["result"]["serverInfo"]["name"], "n");
+    let known = value(initialize(&negotiated, &bare_offer()).bytes());
+    assert_eq!(known["serverInfo"]["name"], "n");
 }
