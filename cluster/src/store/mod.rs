@@ -25,8 +25,9 @@ pub use redis::RedisStore;
 pub const ENDED_SESSIONS: usize = 1_024;
 
 /// Earlier claims of one client ID whose nonces are remembered, so that one of them that arrives
-/// twice, late, takes nothing back.
-const NONCES: usize = 8;
+/// twice, late, takes nothing back. Redis keeps a record in its compact form as long as no field
+/// is longer than 64 bytes: four times 16 digits.
+const NONCES: usize = 4;
 
 /// Why the store gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

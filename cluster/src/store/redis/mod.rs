@@ -10,6 +10,7 @@ mod keys;
 mod reply;
 mod scripts;
 
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -40,10 +41,15 @@ const RENEWED_AT_ONCE: usize = 500;
 const QUEUED_COMMANDS: usize = 1_024;
 
 /// A store in Redis. Clones of an `Arc` share one connection.
-#[derive(Debug)]
 pub struct RedisStore {
     connection: ConnectionManager,
     scripts: Scripts,
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").finish_non_exhaustive()
+    }
 }
 
 impl RedisStore {
@@ -75,6 +81,7 @@ impl RedisStore {
             scripts: Scripts::new(),
         };
         store.check_mode().await?;
+        store.ping().await?;
         Ok(store)
     }
 

@@ -3,7 +3,6 @@
 use redis::Script;
 
 /// All scripts, with their hashes computed once.
-#[derive(Debug)]
 pub(super) struct Scripts {
     pub(super) join: Script,
     pub(super) heartbeat: Script,

@@ -3,18 +3,21 @@
 //! It keeps what the Redis store keeps, under the same rules, and forgets at the same times. Its
 //! clock is tokio's, so that a test that pauses time decides when a lease lapses.
 
+mod entry;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use clientmcp_core::claim::{Claim, Epoch, Holder, Precedence, precedence};
+use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
 use tokio::time::Instant;
 
+use self::entry::{ClientRecord, Entry};
 use super::{
     Beat, ClaimRequest, Claimed, Departure, ENDED_SESSIONS, Joined, NONCES, Record, Restored,
     Store, StoreError,
@@ -36,71 +39,6 @@ struct State {
     clients: HashMap<ClientId, ClientRecord>,
     content: HashMap<ContentHash, (Bytes, Instant)>,
     ended: HashMap<ClientId, BTreeMap<String, Instant>>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    member: Member,
-    alive_until: Instant,
-    tombstone: Duration,
-    left: Option<Instant>,
-}
-
-impl Entry {
-    fn standing(&self, now: Instant) -> Standing {
-        if let Some(left) = self.left {
-            return Standing::Left { ago: now - left };
-        }
-        match self.alive_until.saturating_duration_since(now) {
-            Duration::ZERO => Standing::Lapsed {
-                ago: now - self.alive_until,
-            },
-            lease => Standing::Alive { lease },
-        }
-    }
-
-    fn is_alive(&self, now: Instant) -> bool {
-        matches!(self.standing(now), Standing::Alive { .. })
-    }
-}
-
-#[derive(Debug)]
-struct ClientRecord {
-    /// Who holds the client ID or, after a departure, held it last.
-    holder: Holder,
-    hashes: Hashes,
-    departed: Option<(Departure, Instant)>,
-    /// Whom the present claim displaced.
-    previous: Option<Holder>,
-    /// Of the claims before, the latest last.
-    nonces: VecDeque<u64>,
-    expires: Instant,
-}
-
-impl ClientRecord {
-    fn is_held_under(&self, claim: &Claim) -> bool {
-        self.holder.claim == *claim && self.departed.is_none()
-    }
-
-    /// What the record alone says to a request; `None`: the claim is to be had.
-    fn verdict(&self, request: &ClaimRequest) -> Option<Claimed> {
-        let claim = &self.holder.claim;
-        let repeated = (claim.incarnation, claim.nonce) == (request.incarnation, request.nonce);
-        if repeated && self.departed.is_none() {
-            return Some(Claimed::Taken {
-                claim: *claim,
-                previous: self.previous.clone(),
-            });
-        }
-        let arriving = (&request.instance, request.connection);
-        let present = (&self.holder.instance, self.holder.connection);
-        let late = repeated
-            || self.nonces.contains(&request.nonce)
-            || precedence(arriving, present) == Precedence::Late;
-        late.then(|| Claimed::Late {
-            holder: self.holder.clone(),
-        })
-    }
 }
 
 impl MemoryStore {

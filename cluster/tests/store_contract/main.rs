@@ -1,0 +1,134 @@
+//! What every store must do, asked of every store there is: memory, and a real Redis.
+//!
+//! Needs `redis-server` in the PATH. Each case has a store, or a server, of its own. The memory
+//! store runs on paused time; Redis has a clock of its own, which is waited for.
+
+mod claims;
+mod content;
+mod members;
+mod redis;
+mod redis_process;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clientmcp_cluster::store::{MemoryStore, RedisStore, Store};
+use clientmcp_core::ids::{ClientId, MemberId};
+use clientmcp_core::registration::{ContentHash, Hashes, Kind};
+
+use self::redis_process::RedisProcess;
+
+/// A store on its own.
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn Store>,
+    _server: Option<RedisProcess>,
+}
+
+impl World {
+    fn memory() -> Self {
+        Self {
+            store: Arc::new(MemoryStore::new()),
+            _server: None,
+        }
+    }
+
+    async fn redis() -> Self {
+        let server = RedisProcess::start().await;
+        Self {
+            store: Arc::new(RedisStore::connect(&server.url()).await.unwrap()),
+            _server: Some(server),
+        }
+    }
+
+    /// Lets time pass in the store.
+    pub(crate) async fn elapse(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+pub(crate) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(crate) fn client(name: &str) -> ClientId {
+    ClientId::parse(name).unwrap()
+}
+
+pub(crate) fn node(name: &str) -> MemberId {
+    MemberId::parse(name).unwrap()
+}
+
+/// The hashes of a registration that is told from others by `text`.
+pub(crate) fn hashes(text: &str) -> Hashes {
+    Hashes {
+        tools: ContentHash::of(Kind::Tools, text.as_bytes()),
+        prompts: ContentHash::of(Kind::Prompts, text.as_bytes()),
+        resources: ContentHash::of(Kind::Resources, text.as_bytes()),
+        rest: ContentHash::of(Kind::Rest, text.as_bytes()),
+    }
+}
+
+macro_rules! contract {
+    ($($group:ident: $($case:ident)*;)*) => {
+        mod on_memory {
+            $(mod $group {
+                $(#[tokio::test(start_paused = true)]
+                async fn $case() {
+                    crate::$group::$case(&crate::World::memory()).await;
+                })*
+            })*
+        }
+
+        mod on_redis {
+            $(mod $group {
+                $(#[tokio::test]
+                async fn $case() {
+                    crate::$group::$case(&crate::World::redis().await).await;
+                })*
+            })*
+        }
+    };
+}
+
+contract! {
+    members:
+        an_empty_store_has_no_members
+        a_member_is_listed_as_it_describes_itself
+        members_are_sorted_by_name
+        a_lease_lapses_and_a_heartbeat_brings_it_back
+        a_tombstone_is_forgotten_in_the_end
+        who_leaves_is_listed_as_having_left
+        a_heartbeat_that_arrives_after_the_leave_does_not_undo_it
+        nobody_leaves_for_another_run
+        a_name_is_taken_while_its_lease_runs
+        a_name_is_free_when_its_lease_lapsed_or_its_run_left
+        who_is_replaced_is_told;
+    claims:
+        a_first_claim_displaces_nobody
+        a_claim_displaces_the_holder_and_has_a_higher_epoch
+        an_epoch_is_above_what_the_node_has_seen
+        a_repeated_claim_gives_the_same_answer
+        a_repeated_claim_that_was_displaced_takes_nothing_back
+        a_repeated_claim_that_was_released_takes_nothing_back
+        within_an_instance_the_higher_connection_wins
+        a_late_connection_is_late_after_a_departure_too
+        only_the_holder_updates
+        only_the_holder_releases
+        a_departure_is_dated_by_the_stores_clock
+        a_registration_is_forgotten_after_its_retention
+        who_claims_after_a_departure_displaces_nobody
+        renewing_tells_which_claims_hold
+        a_lost_claim_is_restored
+        a_claim_is_restored_only_over_a_lower_epoch
+        numbers_of_64_bits_and_odd_names_survive
+        concurrent_claims_make_one_chain;
+    content:
+        the_store_answers
+        content_is_kept_by_its_hash
+        content_is_forgotten_after_its_time
+        the_longer_time_counts
+        the_largest_registration_fits
+        ended_sessions_are_remembered_by_client
+        ended_sessions_are_forgotten_after_their_time
+        ended_sessions_are_limited;
+}
