@@ -102,7 +102,7 @@ impl fmt::Debug for ContentHash {
 }
 
 /// The hashes of one registration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hashes {
     /// Hash of the tools.
     pub tools: ContentHash,

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{LogLevel, MessageError, PING, PONG};
 use crate::ids::CallId;
-use crate::json::{self, Json, ObjectWriter, Text};
+use crate::json::{self, Json, JsonError, ObjectWriter, Text};
 use crate::token::BearerToken;
 
 /// A message of an app.
@@ -85,6 +85,32 @@ impl Progress {
         text.parse().expect("JSON's numbers are among Rust's")
     }
 
+    /// Reads what [`Progress::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`JsonError`] if `progress` is missing or no number.
+    pub fn read(json: &Json) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        struct Members<'a> {
+            #[serde(borrow)]
+            progress: &'a RawValue,
+            #[serde(borrow, default)]
+            total: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            message: Option<&'a RawValue>,
+        }
+        let members: Members<'_> = json.read()?;
+        let progress = json.part(members.progress);
+        if !progress.is_number() {
+            return Err(JsonError::Shape("progress must be a number".to_owned()));
+        }
+        Ok(Self {
+            progress,
+            total: members.total.map(|total| json.part(total)),
+            message: members.message.map(|message| json.part(message)),
+        })
+    }
+
     /// `{"progress":…,"total":…,"message":…}`.
     #[must_use]
     pub fn to_json(&self) -> Json {
@@ -113,6 +139,27 @@ pub struct Log {
 }
 
 impl Log {
+    /// Reads what [`Log::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`JsonError`] if `level` or `data` are missing, or the level is none.
+    pub fn read(json: &Json) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        struct Members<'a> {
+            level: LogLevel,
+            #[serde(borrow, default)]
+            logger: Option<&'a RawValue>,
+            #[serde(borrow)]
+            data: &'a RawValue,
+        }
+        let members: Members<'_> = json.read()?;
+        Ok(Self {
+            level: members.level,
+            logger: members.logger.map(|logger| json.part(logger)),
+            data: json.part(members.data),
+        })
+    }
+
     /// `{"level":…,"logger":…,"data":…}`.
     #[must_use]
     pub fn to_json(&self) -> Json {
