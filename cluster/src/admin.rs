@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +33,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Whether the process takes work; `Err` has the reason, one sentence.
 pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-/// What `/status` answers.
-pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
+/// What `/status` answers. It may ask others, and bounds its own time.
+pub type Status = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Value> + Send>> + Send + Sync>;
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
@@ -127,8 +128,8 @@ async fn accept(
 
 async fn serve_connection(stream: TcpStream, pages: Arc<Pages>, stopping: CancellationToken) {
     let service = service_fn(move |request| {
-        let response = pages.answer(&request);
-        async move { Ok::<_, Infallible>(response) }
+        let pages = pages.clone();
+        async move { Ok::<_, Infallible>(pages.answer(&request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -154,7 +155,7 @@ struct Pages {
 }
 
 impl Pages {
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path();
         if !["/metrics", "/livez", "/readyz", "/status"].contains(&path) {
             return answer_json(StatusCode::NOT_FOUND, &json!({ "error": "no such page" }));
@@ -177,7 +178,7 @@ impl Pages {
                     &json!({ "ready": false, "reason": reason }),
                 ),
             },
-            "/status" => answer_json(StatusCode::OK, &(self.status)()),
+            "/status" => answer_json(StatusCode::OK, &(self.status)().await),
             _ => answer_json(StatusCode::OK, &json!({ "live": true })),
         }
     }
