@@ -1,1 +1,36 @@
 //! The process that faces the world: agents' HTTP and apps' WebSocket upgrades.
+//!
+//! A router keeps no state per agent or app beyond requests in flight. Its request path, top
+//! down: `listener` accepts, `routes` says what is served where, `agent` is the agent endpoint
+//! and `app` the apps' side. Below them, `calls` carries one call to its one answer, `placement`
+//! knows which node to ask, and `links` are the ways there.
+
+mod agent;
+mod answer;
+mod app;
+mod authorize;
+mod body;
+mod bounded;
+mod calls;
+mod config;
+mod fetch;
+mod gateway;
+mod limits;
+mod links;
+mod listener;
+mod metrics;
+mod notices;
+mod placement;
+mod refusal;
+mod registrations;
+mod respond;
+mod routes;
+mod sessions;
+mod start;
+mod status;
+mod tasks;
+mod watch;
+
+pub use body::{Body, Response};
+pub use config::{Config, Extra};
+pub use start::{Router, StartError};

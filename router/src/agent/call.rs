@@ -1,0 +1,20 @@
+//! `tools/call`, in both eras.
+
+use std::sync::Arc;
+
+use clientmcp_core::mcp::call;
+use clientmcp_core::mcp::request::Request;
+
+use super::Asking;
+use crate::calls::Call;
+
+/// The call that a request asks for. It is checked against the registration of the moment at
+/// which it is sent.
+pub(super) fn of(asking: &Asking, request: &Arc<Request>) -> Call {
+    let headers = asking.headers.clone();
+    let check = Box::new(move |request: &Request, offer: &_| {
+        let tool = call::check(request, &headers, offer)?;
+        Ok(tool.options.timeout)
+    });
+    Call::new(&asking.gateway, &asking.grant, request.clone(), check)
+}

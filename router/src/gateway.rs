@@ -1,0 +1,59 @@
+//! What every request of a router needs.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clientmcp_core::mcp::origin::OriginPolicy;
+use clientmcp_core::mcp::session::SessionKeys;
+use clientmcp_core::token::{Grant, TokenError, Verifier};
+use http::HeaderValue;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::links::Links;
+use crate::metrics::Metrics;
+use crate::placement::Placement;
+use crate::registrations::Registrations;
+
+/// A router's state: configuration, what it knows of the cluster, and what it counts. There is
+/// none per agent or app beyond requests in flight.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) origins: OriginPolicy,
+    pub(crate) sessions: SessionKeys,
+    pub(crate) links: Arc<Links>,
+    pub(crate) placement: Arc<Placement>,
+    pub(crate) registrations: Arc<Registrations>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Shown to nodes where no gRPC does it.
+    pub(crate) cluster_key: HeaderValue,
+    /// Sockets of apps.
+    pub(crate) tunnels: TaskTracker,
+    /// Cancelled when the router stops: streams end gracefully, tunnels hang up.
+    pub(crate) closing: CancellationToken,
+    pub(crate) verifier: Verifier,
+}
+
+impl Gateway {
+    /// Verifies a token.
+    ///
+    /// # Errors
+    /// [`TokenError`]; it is counted.
+    pub(crate) fn verify(&self, token: &str) -> Result<Grant, TokenError> {
+        let verified = self.verifier.verify(token, unix_seconds());
+        match &verified {
+            Ok(grant) => self.metrics.token_verified(grant.key_index()),
+            Err(error) => self.metrics.token_refused(error.label()),
+        }
+        verified
+    }
+}
+
+/// The time in seconds since 1970, by this machine's clock.
+pub(crate) fn unix_seconds() -> u64 {
+    // A clock before 1970 makes every token valid too early rather than the process panic.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

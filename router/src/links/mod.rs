@@ -1,0 +1,195 @@
+//! The links to the nodes: one long-lived stream for each pair of router and node, kept open by a
+//! task of its own.
+
+mod bridge;
+mod feed;
+mod peer;
+mod session;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use clientmcp_cluster::member::Member;
+use clientmcp_cluster::view::View;
+use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_core::limits;
+use clientmcp_core::timings::Timings;
+use clientmcp_proto::link::Limits;
+use clientmcp_proto::v1;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use bridge::{ClusterKey, Silence};
+pub(crate) use feed::{End, Event, News};
+pub(crate) use peer::Peer;
+pub(crate) use session::{InFlight, NotSent};
+
+use peer::Surroundings;
+
+use crate::metrics::Metrics;
+
+/// One run of a member: what every request between processes is addressed to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Run {
+    pub(crate) member: MemberId,
+    pub(crate) incarnation: Incarnation,
+}
+
+impl Run {
+    /// The run that a member describes.
+    pub(crate) fn of(member: &Member) -> Self {
+        Self {
+            member: member.id.clone(),
+            incarnation: member.incarnation,
+        }
+    }
+
+    /// Names it in a request.
+    pub(crate) fn target(&self) -> v1::Target {
+        v1::Target {
+            node_id: self.member.to_string(),
+            incarnation: self.incarnation.0,
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.member, self.incarnation)
+    }
+}
+
+/// The sizes of a link. `queue_bytes` bounds what waits to be sent, or what is half received.
+fn link_limits(queue_bytes: usize) -> Limits {
+    Limits {
+        chunk_bytes: limits::LINK_CHUNK_BYTES,
+        window_bytes: limits::LINK_WINDOW_BYTES,
+        payload_bytes: limits::MESSAGE_BYTES,
+        queue_bytes,
+    }
+}
+
+/// The links of this router.
+#[derive(Debug)]
+pub(crate) struct Links {
+    peers: RwLock<HashMap<Run, Arc<Peer>>>,
+    changed: watch::Sender<u64>,
+    router: Run,
+    key: ClusterKey,
+    timings: Timings,
+    metrics: Arc<Metrics>,
+}
+
+impl Links {
+    /// No links yet. `router` is how this router introduces itself.
+    pub(crate) fn new(
+        router: Run,
+        key: ClusterKey,
+        timings: &Timings,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            peers: RwLock::default(),
+            changed: watch::Sender::new(0),
+            router,
+            key,
+            timings: *timings,
+            metrics,
+        }
+    }
+
+    /// One run of a node, if it is or was in the view and its link is kept.
+    pub(crate) fn peer(&self, run: &Run) -> Option<Arc<Peer>> {
+        self.read().get(run).cloned()
+    }
+
+    /// To be woken when a link comes up or goes down.
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Keeps a link to each node of the view until told to stop.
+    pub(crate) async fn follow(
+        &self,
+        mut views: watch::Receiver<Arc<View>>,
+        stop: CancellationToken,
+    ) {
+        let around = Surroundings {
+            router: self.router.clone(),
+            changed: self.changed.clone(),
+            stop: stop.clone(),
+        };
+        let mut keeping: JoinSet<Run> = JoinSet::new();
+        loop {
+            let view = views.borrow_and_update().clone();
+            self.reconcile(&view, &around, &mut keeping);
+            tokio::select! {
+                // The view ends with the process.
+                changed = views.changed() => if changed.is_err() { return },
+                Some(ended) = keeping.join_next() => match ended {
+                    Ok(run) => {
+                        self.write().remove(&run);
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "a link's task failed");
+                        return;
+                    }
+                },
+                () = stop.cancelled() => {
+                    while keeping.join_next().await.is_some() {}
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Starts links to nodes that are new, and lets those of nodes that are gone end.
+    fn reconcile(&self, view: &View, around: &Surroundings, keeping: &mut JoinSet<Run>) {
+        let mut peers = self.write();
+        for (run, peer) in peers.iter() {
+            if view.member(&run.member).map(Run::of).as_ref() != Some(run) {
+                peer.retire();
+            }
+        }
+        for member in view.nodes() {
+            let run = Run::of(member);
+            if peers.contains_key(&run) {
+                continue;
+            }
+            match Peer::new(
+                member.clone(),
+                &self.key,
+                &self.timings,
+                self.metrics.clone(),
+            ) {
+                Ok(peer) => {
+                    let peer = Arc::new(peer);
+                    let around = around.clone();
+                    keeping.spawn({
+                        let (peer, run) = (peer.clone(), run.clone());
+                        async move {
+                            peer.keep_link(around).await;
+                            run
+                        }
+                    });
+                    peers.insert(run, peer);
+                }
+                Err(error) => {
+                    tracing::warn!(node = %member.id, address = member.address, %error,
+                        "a node's address cannot be used");
+                }
+            }
+        }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Run, Arc<Peer>>> {
+        // Nothing that runs under the lock panics half-way.
+        self.peers.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Run, Arc<Peer>>> {
+        self.peers.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,294 @@
+//! One run of a node, and the task that keeps the link to it open.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clientmcp_cluster::member::Member;
+use clientmcp_core::timings::Timings;
+use clientmcp_proto::link::{Assembler, outbox};
+use clientmcp_proto::v1::{self, RouterFrame, node_frame, router_frame};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tonic::Streaming;
+
+use crate::limits;
+use crate::metrics::{Held, Metrics};
+
+use super::bridge::{Bridge, ClusterKey};
+use super::session::{InFlight, NotSent, Reading, Session};
+use super::{Run, link_limits};
+
+/// Answers that arrived are told to the node together, at most this late.
+const SETTLE_WITHIN: Duration = Duration::from_millis(50);
+/// And at most so many at once.
+const SETTLE_AT: usize = 64;
+/// Between attempts to reach a node that cannot be reached.
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+
+/// One run of a node.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    member: Member,
+    bridge: Bridge,
+    timings: Timings,
+    metrics: Arc<Metrics>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// Cancelled, and replaced, each time the node cannot be reached.
+    reach: Mutex<CancellationToken>,
+    /// Cancelled when the node left the view: a link that breaks is not opened again.
+    retired: CancellationToken,
+}
+
+/// What a peer's task tells and is told.
+#[derive(Debug, Clone)]
+pub(super) struct Surroundings {
+    /// This router, as it introduces itself.
+    pub(super) router: Run,
+    /// Counts changes of any link.
+    pub(super) changed: watch::Sender<u64>,
+    /// Cancelled when the router ends.
+    pub(super) stop: CancellationToken,
+}
+
+/// Why a link was not established.
+#[derive(Debug, thiserror::Error)]
+enum LinkError {
+    #[error("no answer in time")]
+    Timeout,
+    #[error("{0}")]
+    Status(#[from] Box<tonic::Status>),
+    #[error("another process answers at its address")]
+    SomebodyElse,
+}
+
+impl Peer {
+    pub(super) fn new(
+        member: Member,
+        key: &ClusterKey,
+        timings: &Timings,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, tonic::transport::Error> {
+        Ok(Self {
+            bridge: Bridge::new(&member.address, key, timings)?,
+            member,
+            timings: *timings,
+            metrics,
+            session: Mutex::default(),
+            reach: Mutex::default(),
+            retired: CancellationToken::new(),
+        })
+    }
+
+    /// The node as it describes itself.
+    pub(crate) fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// Which run this is.
+    pub(crate) fn run(&self) -> Run {
+        Run::of(&self.member)
+    }
+
+    /// Names this run in a request.
+    pub(crate) fn target(&self) -> Option<v1::Target> {
+        Some(self.run().target())
+    }
+
+    /// For requests beside the link.
+    pub(crate) fn bridge(&self) -> &Bridge {
+        &self.bridge
+    }
+
+    /// Whether the link stands.
+    pub(crate) fn is_up(&self) -> bool {
+        self.session().is_some()
+    }
+
+    /// Calls under way on the link.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.session().map_or(0, |session| session.in_flight())
+    }
+
+    /// Sends a call.
+    pub(crate) fn start(&self, call: v1::Call, params: Bytes) -> Result<InFlight, NotSent> {
+        match self.session() {
+            Some(session) => session.start(call, params),
+            None => Err(NotSent::Down),
+        }
+    }
+
+    /// Cancelled when the node turns out to be out of reach: tunnels to it end then, for a node
+    /// that hangs or is cut off ends none.
+    pub(crate) fn reach(&self) -> CancellationToken {
+        lock(&self.reach).clone()
+    }
+
+    /// The node left the view.
+    pub(super) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    /// Keeps the link open until the router ends, or the node has left and its link broke.
+    pub(super) async fn keep_link(self: Arc<Self>, around: Surroundings) {
+        let node = &self.member.id;
+        let mut backoff = BACKOFF_MIN;
+        // After a loss, a node that lives answers at once; one that hangs must be noticed.
+        let mut patience = self.timings.connect_timeout + self.timings.probe_timeout;
+        loop {
+            let established = tokio::select! {
+                established = tokio::time::timeout(patience, self.establish(&around.router)) =>
+                    established.unwrap_or(Err(LinkError::Timeout)),
+                () = around.stop.cancelled() => return,
+            };
+            match established {
+                Ok((session, frames)) => {
+                    tracing::info!(%node, "link established");
+                    self.carry(session, frames, &around).await;
+                    backoff = BACKOFF_MIN;
+                    patience = self.timings.probe_timeout / 4;
+                }
+                Err(error) => {
+                    tracing::debug!(%node, %error, "no link");
+                    self.lose_reach();
+                    patience = self.timings.connect_timeout + self.timings.probe_timeout;
+                    let pause = backoff.mul_f64(rand::random_range(0.5..1.0));
+                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = self.retired.cancelled() => {}
+                        () = around.stop.cancelled() => {}
+                    }
+                }
+            }
+            if self.retired.is_cancelled() || around.stop.is_cancelled() {
+                self.lose_reach();
+                return;
+            }
+        }
+    }
+
+    /// Opens the stream, and makes sure of who answers.
+    async fn establish(
+        &self,
+        router: &Run,
+    ) -> Result<(Arc<Session>, Streaming<v1::NodeFrame>), LinkError> {
+        let (outbox, drain) = outbox::<RouterFrame>(link_limits(limits::LINK_SEND_BYTES));
+        let hello = router_frame::Frame::Hello(v1::Hello {
+            router_id: router.member.to_string(),
+            router_incarnation: router.incarnation.0,
+            target: self.target(),
+        });
+        // The outbox is new and its drain lives, so there is room.
+        let _ = outbox.send(hello);
+        let mut frames = self
+            .bridge
+            .client()
+            .link(drain)
+            .await
+            .map_err(Box::new)?
+            .into_inner();
+        let first = frames.message().await.map_err(Box::new)?;
+        match first.and_then(|frame| frame.frame) {
+            Some(node_frame::Frame::Welcome(welcome))
+                if welcome.node_id == self.member.id.as_str()
+                    && welcome.incarnation == self.member.incarnation.0 =>
+            {
+                Ok((Arc::new(Session::new(outbox, self.metrics.clone())), frames))
+            }
+            _ => Err(LinkError::SomebodyElse),
+        }
+    }
+
+    /// Carries calls until the stream ends.
+    async fn carry(
+        &self,
+        session: Arc<Session>,
+        frames: Streaming<v1::NodeFrame>,
+        around: &Surroundings,
+    ) {
+        *lock(&self.session) = Some(session.clone());
+        let _up = Held::new(self.metrics.links_up.clone());
+        around.changed.send_modify(|version| *version += 1);
+        let node = &self.member.id;
+        match read(&session, frames, &around.stop).await {
+            Some(reason) => {
+                self.metrics.links_lost.inc();
+                tracing::info!(%node, reason, "link lost");
+            }
+            None => tracing::debug!(%node, "link closed"),
+        }
+        *lock(&self.session) = None;
+        session.handle_loss();
+        around.changed.send_modify(|version| *version += 1);
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        lock(&self.session).clone()
+    }
+
+    fn lose_reach(&self) {
+        std::mem::take(&mut *lock(&self.reach)).cancel();
+    }
+}
+
+/// Reads the stream to its end. Gives the reason, unless it was told to stop.
+async fn read(
+    session: &Session,
+    mut frames: Streaming<v1::NodeFrame>,
+    stop: &CancellationToken,
+) -> Option<String> {
+    let mut reading = Reading {
+        assembler: Assembler::new(link_limits(limits::LINK_RECEIVE_BYTES)),
+        settled: Vec::new(),
+    };
+    let mut settle = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
+    loop {
+        let message = tokio::select! {
+            message = frames.message() => message,
+            () = &mut settle, if !reading.settled.is_empty() => {
+                session.settle(&mut reading);
+                continue;
+            }
+            () = stop.cancelled() => return None,
+        };
+        let frame = match message {
+            // Whatever the status says: it is the transport that speaks here.
+            Err(status) => return Some(describe(&status)),
+            Ok(None) => return Some("the node ended it".to_owned()),
+            Ok(Some(frame)) => frame.frame,
+        };
+        let waited = !reading.settled.is_empty();
+        if let Some(frame) = frame
+            && let Err(error) = session.handle_frame(&mut reading, frame)
+        {
+            return Some(error.to_string());
+        }
+        if reading.settled.len() >= SETTLE_AT {
+            session.settle(&mut reading);
+        } else if !waited && !reading.settled.is_empty() {
+            settle
+                .as_mut()
+                .reset(tokio::time::Instant::now() + SETTLE_WITHIN);
+        }
+    }
+}
+
+/// A status and what caused it; the code alone says little about a broken transport.
+fn describe(status: &tonic::Status) -> String {
+    use std::error::Error as _;
+    let mut text = format!("{:?}: {}", status.code(), status.message());
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing that runs under these locks panics half-way.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

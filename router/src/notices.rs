@@ -1,0 +1,48 @@
+//! Progress and log messages of a call, as its agent wants them.
+
+use bytes::Bytes;
+use clientmcp_core::json::Json;
+use clientmcp_core::mcp::meta::ProgressToken;
+use clientmcp_core::mcp::notification;
+use clientmcp_core::mcp::request::Request;
+use clientmcp_core::message::{Log, LogLevel, Progress};
+
+use crate::links::Event;
+
+/// What one agent wants to hear of one call, and heard.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    progress_token: Option<ProgressToken>,
+    log_level: Option<LogLevel>,
+    /// The last progress: only growing values pass.
+    reached: f64,
+}
+
+impl Notices {
+    pub(crate) fn new(request: &Request) -> Self {
+        Self {
+            progress_token: request.progress_token.clone(),
+            log_level: request.log_level,
+            reached: f64::NEG_INFINITY,
+        }
+    }
+
+    /// The notification for an event; `None` if the agent wants none.
+    pub(crate) fn render(&mut self, event: Event) -> Option<Bytes> {
+        match event {
+            Event::Progress(json) => {
+                let token = self.progress_token.as_ref()?;
+                let progress = Progress::read(&Json::parse(json).ok()?).ok()?;
+                if progress.value() <= self.reached {
+                    return None;
+                }
+                self.reached = progress.value();
+                Some(notification::progress(token, &progress))
+            }
+            Event::Log(json) => {
+                let log = Log::read(&Json::parse(json).ok()?).ok()?;
+                notification::log(&log, self.log_level)
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Which node to ask for a client ID: the owner on the ring, unless another node is known to hold
+//! it.
+//!
+//! Nothing here must be right: a node that is asked in vain says where else to ask, and the cache
+//! of holders is corrected by epochs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clientmcp_cluster::view::View;
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
+use clientmcp_core::limits::REDIRECTS;
+use clientmcp_core::timings::Timings;
+use clientmcp_proto::v1;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::bounded::Bounded;
+use crate::limits;
+use crate::links::{Links, Peer, Run};
+
+/// Why nobody could be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unplaced {
+    /// No node is ready.
+    NoNode,
+    /// The node in question could not be reached, or did not know better, for as long as a
+    /// cluster takes to place its client IDs anew.
+    OutOfReach,
+}
+
+/// A node that is not the owner and holds a client ID all the same.
+#[derive(Debug, Clone)]
+struct Holder {
+    run: Run,
+    epoch: Epoch,
+}
+
+/// Where client IDs are.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    links: Arc<Links>,
+    views: watch::Receiver<Arc<View>>,
+    holders: Mutex<Bounded<ClientId, Holder>>,
+    patience: Duration,
+}
+
+impl Placement {
+    pub(crate) fn new(
+        links: Arc<Links>,
+        views: watch::Receiver<Arc<View>>,
+        timings: &Timings,
+    ) -> Self {
+        Self {
+            links,
+            views,
+            holders: Mutex::new(Bounded::new(limits::HOLDERS_CACHED)),
+            // A node that dies unseen leaves the ring within a lease and a heartbeat.
+            patience: timings.lease + timings.heartbeat * 2 + timings.probe_timeout,
+        }
+    }
+
+    /// The present view.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.views.borrow().clone()
+    }
+
+    /// Begins to look for a node that answers for a client ID.
+    pub(crate) fn route(self: &Arc<Self>, client_id: &ClientId) -> Route {
+        Route {
+            placement: self.clone(),
+            client_id: client_id.clone(),
+            deadline: Instant::now() + self.patience,
+            redirects: 0,
+            again: None,
+        }
+    }
+
+    /// The run to ask: the holder that is known, else the owner.
+    fn place(&self, client_id: &ClientId) -> Option<Run> {
+        let view = self.view();
+        if let Some(holder) = self.holders().get(client_id) {
+            return Some(holder.run.clone());
+        }
+        let owner = view.ring().owner(client_id)?;
+        view.member(owner).map(Run::of)
+    }
+
+    /// A node said who holds a client ID. Older news than what is known does not count.
+    fn learn(&self, client_id: &ClientId, run: Run, epoch: Epoch) {
+        let mut holders = self.holders();
+        match holders.get(client_id) {
+            Some(known) if known.epoch > epoch => {}
+            _ => holders.insert(client_id.clone(), Holder { run, epoch }, 1),
+        }
+    }
+
+    /// This run does not hold the client ID, or cannot be asked.
+    fn forget(&self, client_id: &ClientId, run: &Run) {
+        let mut holders = self.holders();
+        if holders
+            .get(client_id)
+            .is_some_and(|known| known.run == *run)
+        {
+            holders.remove(client_id);
+        }
+    }
+
+    fn holders(&self) -> MutexGuard<'_, Bounded<ClientId, Holder>> {
+        // Nothing that runs under the lock panics half-way.
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One search for a node that answers: bounded in redirects and in time.
+#[derive(Debug)]
+pub(crate) struct Route {
+    placement: Arc<Placement>,
+    client_id: ClientId,
+    deadline: Instant,
+    redirects: usize,
+    /// Not before: the last answer was of no use, and nothing has changed yet.
+    again: Option<Instant>,
+}
+
+impl Route {
+    /// The node to ask next, once the link to it stands. May be dropped and asked again.
+    ///
+    /// # Errors
+    /// [`Unplaced`].
+    pub(crate) async fn next(&mut self) -> Result<Arc<Peer>, Unplaced> {
+        let mut links = self.placement.links.changed();
+        let mut views = self.placement.views.clone();
+        if let Some(again) = self.again {
+            if again >= self.deadline {
+                return Err(Unplaced::OutOfReach);
+            }
+            tokio::time::sleep_until(again).await;
+            self.again = None;
+        }
+        loop {
+            links.borrow_and_update();
+            views.borrow_and_update();
+            let run = self.placement.place(&self.client_id);
+            let run = run.ok_or(Unplaced::NoNode)?;
+            match self.placement.links.peer(&run) {
+                Some(peer) if peer.is_up() => return Ok(peer),
+                // A holder that can be reached is asked although its lease lapsed; one that
+                // cannot be reached and has left the view holds nothing.
+                _ if !self.is_member(&run) => {
+                    self.placement.forget(&self.client_id, &run);
+                    continue;
+                }
+                _ => {}
+            }
+            tokio::select! {
+                _ = links.changed() => {}
+                _ = views.changed() => {}
+                () = tokio::time::sleep_until(self.deadline) => return Err(Unplaced::OutOfReach),
+            }
+        }
+    }
+
+    /// The node that was asked named another one. `false`: too many did.
+    pub(crate) fn elsewhere(&mut self, asked: &Run, to: &v1::Elsewhere) -> bool {
+        self.redirects += 1;
+        let Ok(member) = MemberId::parse(&to.node_id) else {
+            return false;
+        };
+        let run = Run {
+            member,
+            incarnation: Incarnation(to.incarnation),
+        };
+        self.placement.forget(&self.client_id, asked);
+        self.placement.learn(&self.client_id, run, Epoch(to.epoch));
+        self.redirects <= REDIRECTS
+    }
+
+    /// The node that was asked could not say, or gave no answer: it is asked again a moment
+    /// later, or whoever takes its place.
+    pub(crate) fn not_here(&mut self, asked: &Run) {
+        self.placement.forget(&self.client_id, asked);
+        self.again = Some(Instant::now() + limits::PLACE_AGAIN);
+    }
+
+    fn is_member(&self, run: &Run) -> bool {
+        let view = self.placement.view();
+        view.member(&run.member).map(Run::of).as_ref() == Some(run)
+    }
+}

@@ -1,0 +1,208 @@
+//! The state of a client ID, as it is and as it changes, wherever it moves: what GET streams and
+//! `subscriptions/listen` are made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clientmcp_core::ids::ClientId;
+use clientmcp_core::mcp::session::SessionKey;
+use clientmcp_core::registration::{Hashes, Kind};
+use clientmcp_proto::v1::{self, watch_event};
+use tonic::Streaming;
+
+use crate::links::{Peer, Run, Silence};
+use crate::placement::{Placement, Route};
+use crate::registrations::read_hashes;
+
+/// Between two searches that found nobody.
+const SEARCH_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a watcher learns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// The content of these kinds changed, each once. Never empty.
+    Changed(Vec<Kind>),
+    /// Parameters of notifications/resources/updated.
+    ResourceUpdated(Bytes),
+    /// The session ended, or a newer stream of the same session took over.
+    Ended,
+}
+
+/// A watch that outlives nodes and moves: it is opened again wherever the client ID went, and
+/// what changed in between is told once.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    placement: Arc<Placement>,
+    client_id: ClientId,
+    session: Option<SessionKey>,
+    stream: Option<(Run, Streaming<v1::WatchEvent>)>,
+    route: Route,
+    seen: Seen,
+}
+
+impl Watching {
+    /// A watch that is opened when it is first asked. `session` is that of a GET stream: a newer
+    /// watch of the same session ends this one. `seen` is what its agent may know already.
+    pub(crate) fn new(
+        placement: &Arc<Placement>,
+        client_id: &ClientId,
+        session: Option<SessionKey>,
+        seen: Hashes,
+    ) -> Self {
+        Self {
+            placement: placement.clone(),
+            client_id: client_id.clone(),
+            session,
+            stream: None,
+            route: placement.route(client_id),
+            seen: Seen(seen),
+        }
+    }
+
+    /// What is seen next. While nobody can be asked, this waits. After [`Sight::Ended`] nothing
+    /// follows.
+    pub(crate) async fn next(&mut self) -> Sight {
+        loop {
+            let Some((run, stream)) = &mut self.stream else {
+                self.open().await;
+                continue;
+            };
+            let run = run.clone();
+            let event = match stream.message().await {
+                Ok(Some(event)) => event.event,
+                Ok(None) => {
+                    self.reopen(&run);
+                    continue;
+                }
+                Err(status) => {
+                    tracing::debug!(node = %run, %status, "a watch broke");
+                    self.reopen(&run);
+                    continue;
+                }
+            };
+            match event {
+                Some(watch_event::Event::State(state)) => {
+                    // The search is over; the next one counts its redirects anew.
+                    self.route = self.placement.route(&self.client_id);
+                    let changed = self.seen.note(state.hashes.as_ref());
+                    if !changed.is_empty() {
+                        return Sight::Changed(changed);
+                    }
+                }
+                Some(watch_event::Event::ResourceUpdated(params)) => {
+                    return Sight::ResourceUpdated(params);
+                }
+                Some(watch_event::Event::SessionEnded(_) | watch_event::Event::Replaced(_)) => {
+                    return Sight::Ended;
+                }
+                Some(watch_event::Event::Elsewhere(to)) => self.follow(&run, &to),
+                Some(watch_event::Event::NotHere(_)) | None => self.reopen(&run),
+            }
+        }
+    }
+
+    async fn open(&mut self) {
+        let peer = match self.route.next().await {
+            Ok(peer) => peer,
+            Err(unplaced) => {
+                tracing::debug!(client_id = %self.client_id, ?unplaced, "nobody can be watched");
+                tokio::time::sleep(SEARCH_AGAIN).await;
+                self.route = self.placement.route(&self.client_id);
+                return;
+            }
+        };
+        match self.ask(&peer).await {
+            Ok(stream) => self.stream = Some((peer.run(), stream)),
+            Err(error) => {
+                tracing::debug!(node = %peer.run(), %error, "a watch was not opened");
+                self.route.not_here(&peer.run());
+            }
+        }
+    }
+
+    async fn ask(&self, peer: &Peer) -> Result<Streaming<v1::WatchEvent>, Silence> {
+        let request = v1::WatchRequest {
+            target: peer.target(),
+            client_id: self.client_id.to_string(),
+            session_id: self
+                .session
+                .as_ref()
+                .map_or_else(String::new, |session| session.as_str().to_owned()),
+        };
+        // The stream's head comes at once or the node is in trouble.
+        let mut client = peer.bridge().client();
+        peer.bridge().within(client.watch(request)).await
+    }
+
+    /// The node named another one.
+    fn follow(&mut self, run: &Run, to: &v1::Elsewhere) {
+        self.stream = None;
+        if !self.route.elsewhere(run, to) {
+            self.reopen(run);
+        }
+    }
+
+    /// The node has nothing more to say.
+    fn reopen(&mut self, run: &Run) {
+        self.stream = None;
+        self.route = self.placement.route(&self.client_id);
+        self.route.not_here(run);
+    }
+}
+
+/// The hashes that were seen last.
+#[derive(Debug)]
+struct Seen(Hashes);
+
+impl Seen {
+    /// Notes the present hashes, and gives the kinds that differ from what was seen before. An
+    /// app that never registered, or whose registration is forgotten, offers nothing.
+    fn note(&mut self, present: Option<&v1::Hashes>) -> Vec<Kind> {
+        let present = match present {
+            None => Hashes::empty(),
+            Some(present) => match read_hashes(present) {
+                Some(present) => present,
+                None => return Vec::new(),
+            },
+        };
+        let before = std::mem::replace(&mut self.0, present);
+        let differs = |kind: &Kind| before.get(*kind) != present.get(*kind);
+        Kind::ALL.into_iter().filter(differs).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clientmcp_core::registration::ContentHash;
+
+    fn hashes(tools: &str, rest: &str) -> v1::Hashes {
+        let hash = |kind: Kind, text: &str| ContentHash::of(kind, text.as_bytes()).to_string();
+        v1::Hashes {
+            tools: hash(Kind::Tools, tools),
+            prompts: Kind::Prompts.empty_hash().to_string(),
+            resources: Kind::Resources.empty_hash().to_string(),
+            rest: hash(Kind::Rest, rest),
+        }
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut seen = Seen(Hashes::empty());
+        let mut note = |tools, rest| seen.note(Some(&hashes(tools, rest)));
+        assert_eq!(note("a", "x"), [Kind::Tools, Kind::Rest]);
+        assert_eq!(note("a", "x"), []);
+        assert_eq!(note("b", "x"), [Kind::Tools]);
+        assert_eq!(note("b", "x"), []);
+        assert_eq!(note("a", "y"), [Kind::Tools, Kind::Rest]);
+    }
+
+    #[test]
+    fn an_app_that_never_registered_offers_nothing() {
+        let mut seen = Seen(Hashes::empty());
+        assert_eq!(seen.note(None), []);
+        assert_eq!(seen.note(Some(&hashes("[1]", "{}"))), [Kind::Tools]);
+        assert_eq!(seen.note(None), [Kind::Tools]);
+    }
+}
