@@ -58,13 +58,15 @@ class Process:
     def __init__(self, name, command, logs, env=None):
         self.name = name
         self.log = logs / f"{name}.log"
+        # What the developer's shell is set up for must not reach into the cluster.
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("CLIENTMCP_")}
         with self.log.open("wb") as output:
             self._child = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(env or {})},
+                env={**inherited, **(env or {})},
                 start_new_session=True,
             )
 
@@ -214,7 +216,7 @@ class Cluster:
         name = f"{kind[0]}{number}"
         command = [
             *(self._binary, kind),
-            *(["--node-id", name] if kind == "node" else []),
+            *("--id", name),
             *("--listen", f"127.0.0.1:{listen}"),
             *("--admin-listen", f"127.0.0.1:{admin}"),
             *("--redis-url", f"redis://127.0.0.1:{redis_port}"),
