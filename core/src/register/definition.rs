@@ -15,28 +15,37 @@ use crate::json::{self, Json, JsonError};
 
 pub(super) type Check = Result<(), Cow<'static, str>>;
 
-/// The members of an object, found by key; a key that stands there twice is refused.
+/// The members of an object.
 pub(super) struct Members<'a> {
+    what: &'a str,
     object: &'a Json,
     members: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn of(what: &str, object: &'a Json) -> Result<Self, Cow<'static, str>> {
-        let mut members = object.members().map_err(|error| match error {
+    pub(super) fn of(what: &'a str, object: &'a Json) -> Result<Self, Cow<'static, str>> {
+        let members = object.members().map_err(|error| match error {
             JsonError::Unparsable(_) => format!("{what} has a key with a lone surrogate"),
             _ => format!("{what} must be an object"),
         })?;
-        members.sort_by(|a, b| a.0.cmp(&b.0));
-        if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(format!("{what} has a duplicate member").into());
-        }
-        Ok(Self { object, members })
+        Ok(Self {
+            what,
+            object,
+            members,
+        })
     }
 
-    fn get(&self, key: &str) -> Option<Json> {
-        let found = self.members.binary_search_by(|member| (*member.0).cmp(key));
-        found.ok().map(|at| self.object.part(self.members[at].1))
+    /// The member with this key; one that stands there twice is refused.
+    fn get(&self, key: &str) -> Result<Option<Json>, Cow<'static, str>> {
+        let mut found = self.members.iter().filter(|member| member.0 == key);
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(format!("{} has {key} twice", self.what).into()),
+            (found, None) => Ok(found.map(|member| self.object.part(member.1))),
+        }
+    }
+
+    fn string(&self, key: &str) -> Check {
+        optional_string(&format!("{}.{key}", self.what), self.get(key)?)
     }
 
     fn values(&self) -> impl Iterator<Item = Json> {
@@ -117,44 +126,47 @@ pub(super) fn optional_string(what: &str, value: Option<Json>) -> Check {
 
 pub(super) fn input_schema(schema: &Json) -> Check {
     let members = Members::of("inputSchema", schema)?;
-    if !is_object_type(&members) {
+    if !is_object_type(&members)? {
         return Err("inputSchema must have \"type\": \"object\"".into());
     }
-    schema_members("inputSchema", &members)
+    schema_members(&members)
 }
 
 pub(super) fn output_schema(schema: &Json) -> Check {
     let members = Members::of("outputSchema", schema)?;
-    if is_object_type(&members) {
-        return schema_members("outputSchema", &members);
+    if is_object_type(&members)? {
+        return schema_members(&members);
     }
     // Shown to agents since 2026-07-28 alone, where every schema is allowed.
-    optional_string("outputSchema.$schema", members.get("$schema"))
+    members.string("$schema")
 }
 
-fn is_object_type(schema: &Members<'_>) -> bool {
-    let kind = schema.get("type");
-    kind.is_some_and(|kind| {
+fn is_object_type(schema: &Members<'_>) -> Result<bool, Cow<'static, str>> {
+    let kind = schema.get("type")?;
+    let is_object = |kind: Json| {
         kind.value::<Cow<'_, str>>()
             .is_ok_and(|kind| kind == "object")
-    })
+    };
+    Ok(kind.is_some_and(is_object))
 }
 
-fn schema_members(what: &str, schema: &Members<'_>) -> Check {
-    optional_string(&format!("{what}.$schema"), schema.get("$schema"))?;
-    if let Some(properties) = schema.get("properties") {
-        let properties = Members::of(&format!("{what}.properties"), &properties)?
+fn schema_members(schema: &Members<'_>) -> Check {
+    let what = schema.what;
+    schema.string("$schema")?;
+    if let Some(properties) = schema.get("properties")? {
+        let named = format!("{what}.properties");
+        let are_objects = Members::of(&named, &properties)?
             .values()
             .all(|property| property.is_object());
-        if !properties {
+        if !are_objects {
             return Err(format!(
-                "{what}.properties must hold objects ({{}} in place of true): older agents \
-                 refuse the whole list otherwise"
+                "{named} must hold objects ({{}} in place of true): older agents refuse the \
+                 whole list otherwise"
             )
             .into());
         }
     }
-    let required = schema.get("required");
+    let required = schema.get("required")?;
     if required.is_some_and(|required| required.value::<Vec<Cow<'_, str>>>().is_err()) {
         return Err(format!("{what}.required must be a list of strings").into());
     }
@@ -169,9 +181,9 @@ pub(super) fn tool_annotations(annotations: &Json) -> Check {
         "openWorldHint",
     ];
     let members = Members::of("annotations", annotations)?;
-    optional_string("annotations.title", members.get("title"))?;
+    members.string("title")?;
     for hint in HINTS {
-        let value = members.get(hint);
+        let value = members.get(hint)?;
         if value.is_some_and(|value| value.value::<bool>().is_err()) {
             return Err(format!("annotations.{hint} must be a boolean").into());
         }
@@ -181,7 +193,7 @@ pub(super) fn tool_annotations(annotations: &Json) -> Check {
 
 pub(super) fn tool_execution(execution: &Json) -> Check {
     let members = Members::of("execution", execution)?;
-    let Some(support) = members.get("taskSupport") else {
+    let Some(support) = members.get("taskSupport")? else {
         return Ok(());
     };
     match support.value::<Cow<'_, str>>() {
