@@ -1,12 +1,17 @@
 //! Metrics that nodes and routers have in common.
 
+#[cfg(target_os = "linux")]
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-/// The registry of one process: its memory, threads, file descriptors and version are in it.
+use crate::member::Role;
+
+/// The registry of one process: its version is in it and, on Linux, its memory, threads and file
+/// descriptors.
 #[must_use]
-pub fn registry(role: crate::member::Role) -> Registry {
+pub fn registry(role: Role) -> Registry {
     let registry = Registry::new();
+    #[cfg(target_os = "linux")]
     registry
         .register(Box::new(ProcessCollector::for_self()))
         .expect("a new registry has no other process collector");

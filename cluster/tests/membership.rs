@@ -1,6 +1,8 @@
 //! The membership task, on paused time: what it writes, what it sees, and what it does when the
 //! store fails or another run has its name.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -108,7 +110,8 @@ async fn who_crashes_is_gone_with_its_lease() {
     let store = Arc::new(MemoryStore::new());
     let n1 = join(&store, member("n1", 1)).await;
     let n2 = join(&store, member("n2", 2)).await;
-    sleep(SECOND * 5).await;
+    // Between two heartbeats.
+    sleep(SECOND * 11 / 2).await;
     drop(n2);
     sleep(SECOND * 3 / 2).await;
     assert_eq!(ring(&n1), ["n1", "n2"]);
@@ -116,7 +119,7 @@ async fn who_crashes_is_gone_with_its_lease() {
     assert_eq!(ring(&n1), ["n1"]);
     assert_eq!(n1.view().lost()[0].how, Loss::Lapsed);
     let gone_for = n1.now().since(n1.view().lost()[0].since);
-    assert!(gone_for < SECOND * 2, "{gone_for:?}");
+    assert!(gone_for < SECOND * 5 / 2, "{gone_for:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,8 @@
 //! Needs `redis-server` in the PATH. Each case has a store, or a server, of its own. The memory
 //! store runs on paused time; Redis has a clock of its own, which is waited for.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod claims;
 mod content;
 mod members;

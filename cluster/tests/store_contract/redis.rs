@@ -278,3 +278,15 @@ async fn a_clock_that_is_set_back_keeps_nobody_alive() {
     let seen = store.members().await.unwrap();
     assert_eq!(seen[0].standing, Standing::Alive { lease: LEASE.lasts });
 }
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_from_what_is_not_there() {
+    let server = RedisProcess::start().await;
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    take(&store, &request("app", 1)).await;
+    let _: i64 = command(&server, "HSET clientmcp:client:{app} tools garbage").await;
+    let corrupt = store.record(&client("app")).await.unwrap_err();
+    assert!(matches!(&corrupt, StoreError::Corrupt(what) if what.contains("garbage")));
+    take(&store, &request("app", 2)).await;
+    assert!(store.record(&client("app")).await.unwrap().is_some());
+}

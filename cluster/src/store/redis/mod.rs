@@ -1,4 +1,4 @@
-//! The store of a cluster of several processes: one Redis server, version 6 or later.
+//! The store of a cluster of several processes: one Redis server.
 //!
 //! Everything that has to be atomic is a script (`scripts/`). Every command may run twice with
 //! the result of running once, and is sent once more if its answer was lost: the command that
