@@ -34,6 +34,8 @@ pub const REGISTRATION_ENTRIES: usize = 10_000;
 
 /// Calls in flight to one app.
 pub const CALLS_IN_FLIGHT_PER_APP: usize = 256;
+/// A progress or log message of a call, on its way from the app to the router.
+pub const EVENT_BYTES: usize = 64 * 1024;
 /// Entries of the `rejected` list of one `registered`; what is left over is counted in a last one.
 pub const REJECTIONS_LISTED: usize = 100;
 /// Cancels that found no call and are kept, per app.

@@ -5,8 +5,9 @@ use bytes::Bytes;
 use super::{Channel, Outcome, Output};
 use crate::close::{CloseCode, Closing};
 use crate::ids::CallId;
-use crate::json::{JsonError, Text};
-use crate::message::{AppMessage, Progress};
+use crate::json::{Json, JsonError, Text};
+use crate::limits;
+use crate::message::{AppMessage, Log, Progress};
 use crate::tick::Tick;
 
 impl Channel {
@@ -47,7 +48,7 @@ impl Channel {
             AppMessage::Progress { id, progress } => self.on_progress(id, &progress),
             AppMessage::Log { id, log } => {
                 if self.flights.get_mut(id).is_some_and(|flight| flight.sent) {
-                    self.outputs.push_back(Output::Log(id, log.to_json()));
+                    self.outputs.push_back(Output::Log(id, log_event(&log)));
                 }
             }
             AppMessage::Auth { token } => self.outputs.push_back(Output::Verify(token)),
@@ -74,8 +75,40 @@ impl Channel {
         let value = progress.value();
         if flight.sent && flight.progress && value > flight.reached {
             flight.reached = value;
+            let event = progress_event(progress);
             self.outputs
-                .push_back(Output::Progress(id, progress.to_json()));
+                .extend(event.map(|event| Output::Progress(id, event)));
         }
     }
+}
+
+/// What a router gets of a log message; one that is too large is told, without its data.
+fn log_event(log: &Log) -> Json {
+    let event = log.to_json();
+    if event.len() <= limits::EVENT_BYTES {
+        return event;
+    }
+    let note = format!(
+        "a log message of {} bytes was too large to pass on",
+        event.len()
+    );
+    let note = Log {
+        level: log.level,
+        logger: None,
+        data: Json::of(&note),
+    };
+    note.to_json()
+}
+
+/// What a router gets of progress; a message that is too large is left out.
+fn progress_event(progress: &Progress) -> Option<Json> {
+    let event = progress.to_json();
+    if event.len() <= limits::EVENT_BYTES {
+        return Some(event);
+    }
+    let without_message = Progress {
+        message: None,
+        ..progress.clone()
+    };
+    Some(without_message.to_json()).filter(|event| event.len() <= limits::EVENT_BYTES)
 }

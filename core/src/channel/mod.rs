@@ -166,6 +166,12 @@ impl Channel {
         self.outbox.bytes()
     }
 
+    /// Whether [`Channel::poll_transmit`] has a frame.
+    #[must_use]
+    pub fn wants_transmit(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     // ---- What the world did ----
 
     /// A binary frame arrived: 1003.

@@ -54,6 +54,11 @@ impl Outbox {
         self.queue.bytes
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        let queued = self.queue.messages.len() + self.queue.calls.len();
+        !self.ping && !self.pong && queued == 0 && self.closing.is_none()
+    }
+
     pub(super) fn waiting_since(&self) -> Option<Tick> {
         self.waiting_since
     }
@@ -139,11 +144,6 @@ impl Outbox {
         self.queue.bytes -= call.text.max_len();
         let text = call.text.finish(now.until(call.deadline));
         Some((Transmit::Text(text.into_bytes()), Some(call.id)))
-    }
-
-    fn is_empty(&self) -> bool {
-        let queue = &self.queue;
-        !self.ping && !self.pong && queue.messages.is_empty() && queue.calls.is_empty()
     }
 
     fn wait(&mut self, now: Tick) {

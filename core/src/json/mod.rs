@@ -169,6 +169,19 @@ impl Json {
         Text::new(bytes.into())?.parse()
     }
 
+    /// A text that a process of this cluster has checked already, and that may be read back
+    /// without parsing it once more. UTF-8 is checked; all else is that process's word.
+    ///
+    /// # Errors
+    /// [`JsonError::NotUtf8`]; an empty text is [`JsonError::Unparsable`].
+    pub fn trusted(bytes: Bytes) -> Result<Self, JsonError> {
+        if bytes.is_empty() {
+            return Err(JsonError::Unparsable("the text is empty".to_owned()));
+        }
+        std::str::from_utf8(&bytes).map_err(|_| JsonError::NotUtf8)?;
+        Ok(Self(bytes))
+    }
+
     /// The JSON text of a value of ours.
     ///
     /// # Panics

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{LogLevel, MessageError, PING, PONG};
+use super::{Log, LogLevel, MessageError, PING, PONG, Progress};
 use crate::ids::CallId;
-use crate::json::{self, Json, JsonError, ObjectWriter, Text};
+use crate::json::{self, Json, ObjectWriter, Text};
 use crate::token::BearerToken;
 
 /// A message of an app.
@@ -64,116 +64,6 @@ pub enum AppMessage {
     Ping,
     /// I am.
     Pong,
-}
-
-/// Progress of a call. Numbers and text are the app's, verbatim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// How far it is: a number.
-    pub progress: Json,
-    /// How far it goes: a number.
-    pub total: Option<Json>,
-    /// What is being done: a string.
-    pub message: Option<Json>,
-}
-
-impl Progress {
-    /// How far it is, for comparing; infinite where a double cannot hold it.
-    #[must_use]
-    pub fn value(&self) -> f64 {
-        let text = self.progress.as_str();
-        text.parse().expect("JSON's numbers are among Rust's")
-    }
-
-    /// Reads what [`Progress::to_json`] wrote.
-    ///
-    /// # Errors
-    /// [`JsonError`] if `progress` is missing or no number.
-    pub fn read(json: &Json) -> Result<Self, JsonError> {
-        #[derive(Deserialize)]
-        struct Members<'a> {
-            #[serde(borrow)]
-            progress: &'a RawValue,
-            #[serde(borrow, default)]
-            total: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            message: Option<&'a RawValue>,
-        }
-        let members: Members<'_> = json.read()?;
-        let progress = json.part(members.progress);
-        if !progress.is_number() {
-            return Err(JsonError::Shape("progress must be a number".to_owned()));
-        }
-        Ok(Self {
-            progress,
-            total: members.total.map(|total| json.part(total)),
-            message: members.message.map(|message| json.part(message)),
-        })
-    }
-
-    /// `{"progress":…,"total":…,"message":…}`.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        let mut object = ObjectWriter::new();
-        self.write(&mut object);
-        object.finish()
-    }
-
-    fn write(&self, object: &mut ObjectWriter) {
-        object
-            .raw("progress", &self.progress)
-            .raw_if("total", self.total.as_ref())
-            .raw_if("message", self.message.as_ref());
-    }
-}
-
-/// A log message of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
-    /// Its severity.
-    pub level: LogLevel,
-    /// Who says it: a string.
-    pub logger: Option<Json>,
-    /// What: any JSON, verbatim.
-    pub data: Json,
-}
-
-impl Log {
-    /// Reads what [`Log::to_json`] wrote.
-    ///
-    /// # Errors
-    /// [`JsonError`] if `level` or `data` are missing, or the level is none.
-    pub fn read(json: &Json) -> Result<Self, JsonError> {
-        #[derive(Deserialize)]
-        struct Members<'a> {
-            level: LogLevel,
-            #[serde(borrow, default)]
-            logger: Option<&'a RawValue>,
-            #[serde(borrow)]
-            data: &'a RawValue,
-        }
-        let members: Members<'_> = json.read()?;
-        Ok(Self {
-            level: members.level,
-            logger: members.logger.map(|logger| json.part(logger)),
-            data: json.part(members.data),
-        })
-    }
-
-    /// `{"level":…,"logger":…,"data":…}`.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        let mut object = ObjectWriter::with_capacity(64 + self.data.len());
-        self.write(&mut object);
-        object.finish()
-    }
-
-    fn write(&self, object: &mut ObjectWriter) {
-        object
-            .name("level", self.level.as_str())
-            .raw_if("logger", self.logger.as_ref())
-            .raw("data", &self.data);
-    }
 }
 
 impl AppMessage {

@@ -113,7 +113,8 @@ impl CallContext {
             client_info: view.client_info.map(|part| json.part(part)),
             client_capabilities: json.part(view.client_capabilities),
             subject: view.subject,
-            log_level: view.log_level,
+            // A level that is not known is none: SDKs outlive clusters.
+            log_level: view.log_level.as_deref().and_then(LogLevel::parse),
             progress: view.progress,
             tasks: view.tasks,
         })
@@ -130,8 +131,8 @@ struct View<'a> {
     #[serde(borrow)]
     client_capabilities: &'a RawValue,
     subject: Subject,
-    #[serde(default)]
-    log_level: Option<LogLevel>,
+    #[serde(borrow, default)]
+    log_level: Option<Cow<'a, str>>,
     #[serde(default)]
     progress: bool,
     #[serde(default)]

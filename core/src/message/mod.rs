@@ -5,20 +5,24 @@
 //! shares the frame's memory.
 
 mod app;
+mod call;
 mod cluster;
 mod context;
+mod event;
 mod register;
+mod registered;
+mod wire;
 
 use crate::close::{CloseCode, Closing};
 use crate::json::JsonError;
 
-pub use app::{AppMessage, Log, Progress};
-pub use cluster::{
-    Call, CancelReason, ChannelLimits, ClusterMessage, MoveReason, PreparedCall, Registered,
-    Rejection,
-};
+pub use app::AppMessage;
+pub use call::{Call, PreparedCall};
+pub use cluster::{CancelReason, ClusterMessage, MoveReason};
 pub use context::{CallContext, LogLevel};
+pub use event::{Log, Progress};
 pub use register::{ByHash, Register, Rest};
+pub use registered::{ChannelLimits, Registered, Rejection};
 
 #[cfg(doc)]
 use crate::json::Json;

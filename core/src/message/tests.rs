@@ -243,29 +243,62 @@ fn messages_of_the_cluster_are_read_as_they_were_written() {
 }
 
 #[test]
-fn an_sdk_ignores_members_and_refuses_types_that_it_does_not_know() {
-    let read = |message: &str| ClusterMessage::read(&text(message));
-    let more = r#"{"type":"need","kinds":["tools"],"hint":{"x":[]}}"#;
-    assert_eq!(
-        read(more),
-        Ok(ClusterMessage::Need {
-            kinds: vec![Kind::Tools]
-        })
+fn an_sdk_understands_what_a_later_cluster_says_as_far_as_it_can() {
+    let read = |message: &str| ClusterMessage::read(&text(&message.replace("ID", ID)));
+    let more = r#"{"type":"need","kinds":["tools","moods"],"hint":{"x":[]}}"#;
+    let need = ClusterMessage::Need {
+        kinds: vec![Kind::Tools],
+    };
+    assert_eq!(read(more), Ok(need));
+    let cancel = read(r#"{"type":"cancel","id":"ID","reason":"boredom"}"#);
+    let reason = CancelReason::Disconnect;
+    assert_eq!(cancel, Ok(ClusterMessage::Cancel { id: id(), reason }));
+    let least = read(
+        r#"{"type":"registered","clientId":"a","rejected":[{"kind":"moods"},{"kind":"tools"}],"limits":{"maxMessageBytes":7}}"#,
     );
+    let Ok(ClusterMessage::Registered(least)) = least else {
+        panic!("{least:?}")
+    };
+    assert_eq!(least.hashes, Hashes::empty());
+    assert_eq!(
+        (least.rejected.len(), least.limits.max_message_bytes),
+        (1, 7)
+    );
+    assert_eq!(least.reconnect_within, Duration::from_millis(200));
+}
+
+#[test]
+fn an_sdk_refuses_what_it_cannot_act_on() {
+    let read = |message: &str| ClusterMessage::read(&text(&message.replace("ID", ID)));
     assert_eq!(
         read(r#"{"type":"dance"}"#),
         Err(MessageError::UnknownType("dance".to_owned()))
     );
-    for wrong in [
-        r#"{"type":"need","kinds":["tool"]}"#,
-        r#"{"type":"cancel","id":"7","reason":"agent"}"#,
-        r#"{"type":"call","id":"7"}"#,
-        r#"{"type":"registered"}"#,
-        "[]",
+    for (wrong, why) in [
+        (r#"{"type":"cancel","id":"7"}"#, "cancel: id must be a UUID"),
+        (
+            r#"{"type":"call","method":"x","context":{}}"#,
+            "call: id must be a UUID",
+        ),
+        (
+            r#"{"type":"call","id":"ID","context":{}}"#,
+            "call: method is missing",
+        ),
+        (
+            r#"{"type":"call","id":"ID","method":"x"}"#,
+            "call: context is missing",
+        ),
+        (
+            r#"{"type":"registered"}"#,
+            "registered: clientId must be a client ID",
+        ),
     ] {
+        assert_eq!(read(wrong).unwrap_err().to_string(), why);
+    }
+    for unreadable in ["[]", "{", r#"{"type":"ping","type":"ping"}"#] {
         assert!(
-            matches!(read(wrong), Err(MessageError::Unreadable(_))),
-            "{wrong}"
+            matches!(read(unreadable), Err(MessageError::Unreadable(_))),
+            "{unreadable}"
         );
     }
 }
@@ -282,7 +315,9 @@ fn a_context_survives_its_text() {
         tasks: false,
     };
     assert_eq!(CallContext::read(&context.to_json()), Ok(context));
-    let least = json(r#"{"protocolVersion":"x","clientCapabilities":{},"subject":"a"}"#);
+    let least = json(
+        r#"{"protocolVersion":"x","clientCapabilities":{},"subject":"a","logLevel":"loudest"}"#,
+    );
     let least = CallContext::read(&least).unwrap();
     assert_eq!(
         (least.log_level, least.progress, least.tasks),
