@@ -10,6 +10,7 @@ export function programmedTools({ setDynamicTool }) {
   return {
     test_x_mcp_header: ({ region = '' }) => text(`region=${region}`),
     json_schema_2020_12_tool: (args) => text(`JSON Schema 2020-12 tool called with: ${JSON.stringify(args)}`),
+    test_echo: (args, call) => ({ ...text(JSON.stringify(args)), structuredContent: call.params }),
     test_logging_tool: logOnce,
     test_tool_with_logging: logThrice,
     test_tool_with_progress: progressThrice,

@@ -2,9 +2,9 @@
 
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::{Json, ObjectWriter};
+use clientmcp_core::message::AppMessage;
 
 use crate::result::{CallError, RpcError, ToolResult};
-use crate::wire::about;
 
 /// The product's code for a call of which nobody can say whether it ran.
 const OUTCOME_UNKNOWN: i64 = -31002;
@@ -13,10 +13,10 @@ const OUTCOME_UNKNOWN: i64 = -31002;
 /// so: sent as it is, it would cost the connection.
 pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize) -> Json {
     let (text, is_result, code) = match outcome {
-        Ok(result) => (result_text(id, &result), true, 0),
+        Ok(result) => (result_text(id, result), true, 0),
         Err(CallError::Tool(error)) => {
             let result = ToolResult::error(error.to_string()).to_json();
-            (result_text(id, &result), true, 0)
+            (result_text(id, result), true, 0)
         }
         Err(CallError::Rpc(error)) => (error_text(id, &error), false, error.code),
     };
@@ -29,7 +29,7 @@ pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize)
         text.len()
     );
     if is_result {
-        result_text(id, &ToolResult::error(problem).to_json())
+        result_text(id, ToolResult::error(problem).to_json())
     } else {
         error_text(id, &RpcError::new(code, problem))
     }
@@ -45,10 +45,8 @@ pub(crate) fn unknown(id: CallId) -> Json {
     error_text(id, &error)
 }
 
-fn result_text(id: CallId, result: &Json) -> Json {
-    let mut message = about("result", id);
-    message.raw("result", result);
-    message.finish()
+fn result_text(id: CallId, result: Json) -> Json {
+    AppMessage::Result { id, result }.to_json()
 }
 
 fn error_text(id: CallId, error: &RpcError) -> Json {
@@ -57,9 +55,8 @@ fn error_text(id: CallId, error: &RpcError) -> Json {
         .plain("code", error.code)
         .string("message", &error.message)
         .raw_if("data", error.data.as_ref());
-    let mut message = about("error", id);
-    message.raw("error", &object.finish());
-    message.finish()
+    let error = object.finish();
+    AppMessage::Error { id, error }.to_json()
 }
 
 #[cfg(test)]

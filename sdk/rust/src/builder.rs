@@ -186,9 +186,11 @@ impl Builder {
             TokenFrom::Text(text) => (Tokens::fixed(Token::parse(&text)?), None),
             TokenFrom::Provider(provider) => (Tokens::renewable(), Some(provider)),
         };
-        let instance = self.instance.unwrap_or_else(random_instance);
-        InstanceId::parse(&instance).map_err(|error| error.to_string())?;
-        let registration = Registration::new(instance, self.about, &self.tools.offer());
+        let instance = match self.instance {
+            Some(text) => InstanceId::parse(&text).map_err(|error| error.to_string())?,
+            None => random_instance(),
+        };
+        let registration = Registration::new(instance, self.about, self.tools.offer());
         let session = Session::new(self.url, registration, tokens, rand::random::<f64>);
         Ok(Driver::new(
             session,

@@ -64,7 +64,7 @@ pub(crate) enum Delivery {
 pub(crate) struct Delivered {
     pub(crate) id: CallId,
     /// 0 if it was not delivered before, as far as the cluster knows.
-    pub(crate) attempt: u64,
+    pub(crate) attempt: u32,
     /// The time that remains to it.
     pub(crate) deadline: Duration,
     /// The socket that it came on.

@@ -4,17 +4,16 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use clientmcp_core::json::{Json, ObjectWriter};
-use serde::{Deserialize, Serialize};
+use clientmcp_core::json::Json;
+use clientmcp_core::message::{self, AppMessage, Call, CallContext, Log, LogLevel, Progress};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Event;
-use crate::wire::{Call, about};
 
 /// Why a call was given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CancelReason {
     /// The agent cancelled it.
@@ -26,57 +25,17 @@ pub enum CancelReason {
     /// The process that carried it stops.
     Shutdown,
     /// The application itself closed its connection.
-    #[serde(skip_deserializing)]
     Closed,
-    /// Something that this SDK does not know.
-    #[serde(other)]
-    Other,
 }
 
-/// How severe a log message is, from the least to the most (RFC 5424).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    /// For developers.
-    Debug,
-    /// In the normal course of things.
-    Info,
-    /// Normal, and worth noting.
-    Notice,
-    /// Something may be wrong.
-    Warning,
-    /// Something is wrong.
-    Error,
-    /// Something fundamental is wrong.
-    Critical,
-    /// Somebody has to act at once.
-    Alert,
-    /// Nothing works any more.
-    Emergency,
-}
-
-impl LogLevel {
-    /// The level's name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
+impl From<message::CancelReason> for CancelReason {
+    fn from(reason: message::CancelReason) -> Self {
+        match reason {
+            message::CancelReason::Agent => Self::Agent,
+            message::CancelReason::Disconnect => Self::Disconnect,
+            message::CancelReason::Timeout => Self::Timeout,
+            message::CancelReason::Shutdown => Self::Shutdown,
         }
-    }
-
-    /// The level with this name.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        use serde::de::IntoDeserializer as _;
-        let name: serde::de::value::StrDeserializer<serde::de::value::Error> =
-            name.into_deserializer();
-        Self::deserialize(name).ok()
     }
 }
 
@@ -100,6 +59,7 @@ impl Cancellation {
 #[derive(Clone)]
 pub struct Context {
     call: Arc<Call>,
+    caller: Arc<CallContext>,
     arguments: Json,
     deadline: Instant,
     cancellation: Arc<Cancellation>,
@@ -108,14 +68,15 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(
-        call: Arc<Call>,
+        (call, caller): (Call, CallContext),
         arguments: Json,
         deadline: Instant,
         cancellation: Arc<Cancellation>,
         events: mpsc::Sender<Event>,
     ) -> Self {
         Self {
-            call,
+            call: Arc::new(call),
+            caller: Arc::new(caller),
             arguments,
             deadline,
             cancellation,
@@ -127,7 +88,8 @@ impl Context {
     /// after that goes nowhere.
     pub async fn cancelled(&self) -> CancelReason {
         self.cancellation.token.cancelled().await;
-        self.cancel_reason().unwrap_or(CancelReason::Other)
+        self.cancel_reason()
+            .expect("the reason is set before the token")
     }
 
     /// Why nobody waits for the result any more; `None` while somebody does.
@@ -154,24 +116,19 @@ impl Context {
         if !self.wants_progress() || !progress.is_finite() {
             return;
         }
-        let mut note = about("progress", self.call.id);
-        number(&mut note, "progress", progress);
-        if let Some(total) = total.filter(|total| total.is_finite()) {
-            number(&mut note, "total", total);
-        }
-        note.string_if("message", message);
-        self.note(note.finish());
+        let progress = Progress {
+            progress: number(progress),
+            total: total.filter(|total| total.is_finite()).map(number),
+            message: message.map(Json::of),
+        };
+        let id = self.call.id;
+        self.note(&AppMessage::Progress { id, progress });
     }
 
     /// Sends a log message to the agent, if it wants to see ones of this level. One that cannot
     /// be written as JSON is dropped, and so are messages that come faster than they can be sent.
     pub fn log<T: Serialize + ?Sized>(&self, level: LogLevel, logger: Option<&str>, data: &T) {
-        if !self
-            .call
-            .caller
-            .log_level
-            .is_some_and(|least| level >= least)
-        {
+        if self.log_level().is_none_or(|least| level < least) {
             return;
         }
         let data = serde_json::to_vec(data).map(Json::parse);
@@ -179,11 +136,13 @@ impl Context {
             tracing::warn!(call = %self.call.id, "a log message is no JSON");
             return;
         };
-        let mut note = about("log", self.call.id);
-        note.name("level", level.as_str())
-            .string_if("logger", logger)
-            .raw("data", &data);
-        self.note(note.finish());
+        let log = Log {
+            level,
+            logger: logger.map(Json::of),
+            data,
+        };
+        let id = self.call.id;
+        self.note(&AppMessage::Log { id, log });
     }
 
     /// The call's ID.
@@ -218,38 +177,38 @@ impl Context {
 
     /// The MCP revision that the agent speaks.
     #[must_use]
-    pub fn protocol_version(&self) -> Option<&str> {
-        self.call.caller.protocol_version.as_deref()
+    pub fn protocol_version(&self) -> &str {
+        &self.caller.protocol_version
     }
 
     /// Name and version of the agent (MCP's `Implementation`), as they came.
     #[must_use]
     pub fn client_info(&self) -> Option<&Json> {
-        self.call.caller.client_info.as_ref()
+        self.caller.client_info.as_ref()
     }
 
     /// The capabilities that the agent declared, as they came.
     #[must_use]
     pub fn client_capabilities(&self) -> &Json {
-        &self.call.caller.client_capabilities
+        &self.caller.client_capabilities
     }
 
     /// Who calls, as the agent's token says.
     #[must_use]
-    pub fn subject(&self) -> Option<&str> {
-        self.call.caller.subject.as_deref()
+    pub fn subject(&self) -> &str {
+        self.caller.subject.as_str()
     }
 
     /// The least severe level of log messages that the agent wants to see; `None` for none at all.
     #[must_use]
     pub fn log_level(&self) -> Option<LogLevel> {
-        self.call.caller.log_level
+        self.caller.log_level
     }
 
     /// Whether the agent wants to see progress.
     #[must_use]
     pub fn wants_progress(&self) -> bool {
-        self.call.caller.progress
+        self.caller.progress
     }
 
     /// The agent's W3C trace context: `traceparent` and `tracestate`.
@@ -259,9 +218,11 @@ impl Context {
         (call.traceparent.as_deref(), call.tracestate.as_deref())
     }
 
-    fn note(&self, note: Json) {
+    fn note(&self, note: &AppMessage) {
         if self.cancel_reason().is_none()
-            && let Err(error) = self.events.try_send(Event::Note(self.call.id, note))
+            && let Err(error) = self
+                .events
+                .try_send(Event::Note(self.call.id, note.to_json()))
         {
             tracing::debug!(call = %self.call.id, "a message to the agent was dropped: {error}");
         }
@@ -278,11 +239,15 @@ impl fmt::Debug for Context {
 }
 
 /// Whole numbers are written as such: 50, not 50.0.
-fn number(object: &mut ObjectWriter, key: &str, value: f64) {
+fn number(value: f64) -> Json {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole, and exact in 53 bits"
+    )]
     if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
-        object.plain(key, format_args!("{:.0}", value + 0.0));
+        Json::of(&(value as i64))
     } else {
-        object.raw(key, &Json::of(&value));
+        Json::of(&value)
     }
 }
 
@@ -291,41 +256,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_ordered_and_have_names() {
-        let names = [
-            "debug",
-            "info",
-            "notice",
-            "warning",
-            "error",
-            "critical",
-            "alert",
-            "emergency",
-        ];
-        let levels: Vec<LogLevel> = names
-            .iter()
-            .map(|name| LogLevel::parse(name).unwrap())
-            .collect();
-        assert!(levels.is_sorted());
-        for (level, name) in levels.iter().zip(names) {
-            assert_eq!(level.as_str(), name);
-        }
-        assert_eq!(LogLevel::parse("verbose"), None);
-    }
-
-    #[test]
     fn numbers_are_written_as_people_do() {
         let table = [
             (0.0, "0"),
             (-0.0, "0"),
             (50.0, "50"),
+            (-3.0, "-3"),
             (0.5, "0.5"),
             (1e20, "1e+20"),
         ];
         for (value, text) in table {
-            let mut object = ObjectWriter::new();
-            number(&mut object, "n", value);
-            assert_eq!(object.finish().as_str(), format!("{{\"n\":{text}}}"));
+            assert_eq!(number(value).as_str(), text);
         }
     }
 

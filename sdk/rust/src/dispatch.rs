@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::{Json, JsonError};
+use clientmcp_core::message::{Call, CallContext};
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -18,7 +19,6 @@ use crate::context::{CancelReason, Cancellation, Context};
 use crate::event::Event;
 use crate::result::{CallError, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, ToolError};
 use crate::tools::{Handler, Tools};
-use crate::wire::Call;
 
 /// A cancel that is this much overdue was lost with its socket.
 const LOST_CANCEL: Duration = Duration::from_secs(5);
@@ -114,8 +114,9 @@ impl Dispatch {
         let Some(handler) = self.handlers.0.get(&name) else {
             return Err(RpcError::new(INVALID_PARAMS, format!("Unknown tool: {name}")).into());
         };
+        let caller = CallContext::read(&call.context).map_err(|error| invalid_params(&error))?;
         let context = Context::new(
-            Arc::new(call),
+            (call, caller),
             arguments,
             deadline.into_std(),
             Arc::clone(cancellation),
@@ -127,8 +128,7 @@ impl Dispatch {
 
 /// Reads which tool is called, and its arguments: `{}` if there are none.
 fn tool_call(params: &Json) -> Result<(String, Json), RpcError> {
-    let invalid = |error: JsonError| RpcError::new(INVALID_PARAMS, error.to_string());
-    let call: ToolCall = params.read().map_err(invalid)?;
+    let call: ToolCall = params.read().map_err(|error| invalid_params(&error))?;
     let arguments = call
         .arguments
         .map_or(Json::EMPTY_OBJECT, |raw| params.part(raw));
@@ -136,6 +136,10 @@ fn tool_call(params: &Json) -> Result<(String, Json), RpcError> {
         return Err(RpcError::new(INVALID_PARAMS, "arguments must be an object"));
     }
     Ok((call.name, arguments))
+}
+
+fn invalid_params(error: &JsonError) -> RpcError {
+    RpcError::new(INVALID_PARAMS, error.to_string())
 }
 
 /// Runs a handler to its end. A panic ends its call, and nothing else.

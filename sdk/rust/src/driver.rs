@@ -236,7 +236,7 @@ impl Driver {
         tools: &Tools,
         accepted: oneshot::Sender<Result<Vec<Rejected>, SetToolsError>>,
     ) {
-        let error = match self.session.set_tools(&tools.offer()) {
+        let error = match self.session.set_tools(tools.offer()) {
             Err(too_large) => SetToolsError::TooLarge(too_large),
             Ok(revision) => {
                 self.dispatch.set_tools(tools);

@@ -59,12 +59,12 @@ mod tls;
 mod token;
 mod tool;
 mod tools;
-mod wire;
 
 pub use app::App;
 pub use builder::Builder;
 pub use clientmcp_core::json::{Json, JsonError};
-pub use context::{CancelReason, Context, LogLevel};
+pub use clientmcp_core::message::LogLevel;
+pub use context::{CancelReason, Context};
 pub use driver::SetToolsError;
 pub use registration::TooLarge;
 pub use result::{CallError, RpcError, ToolError, ToolResult};

@@ -4,10 +4,12 @@
 
 use std::time::{Duration, Instant};
 
+use clientmcp_core::message::ChannelLimits;
+use clientmcp_core::timings::Timings;
+
 use crate::registration::Asked;
 use crate::session::SocketId;
 use crate::token::Token;
-use crate::wire::Limits;
 
 /// From the first packet to the end of the upgrade.
 const OPEN_WITHIN: Duration = Duration::from_secs(15);
@@ -44,7 +46,7 @@ pub(crate) struct Link {
     pub(crate) socket: SocketId,
     /// The token that it was opened with, or that renewed it.
     pub(crate) token: Token,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ChannelLimits,
     /// The `register` whose answer is awaited.
     pub(crate) asked: Option<Asked>,
     /// The content has changed since.
@@ -60,7 +62,7 @@ impl Link {
         Self {
             socket,
             token,
-            limits: Limits::default(),
+            limits: default_limits(),
             asked: None,
             ask_again: false,
             opened: false,
@@ -89,7 +91,7 @@ impl Link {
     }
 
     /// The cluster took a registration on it.
-    pub(crate) fn handle_registered(&mut self, limits: Limits) {
+    pub(crate) fn handle_registered(&mut self, limits: ChannelLimits) {
         self.limits = limits;
         self.deadline = None;
     }
@@ -141,12 +143,18 @@ impl Link {
     }
 }
 
+/// What holds until the first `registered` states it.
+pub(crate) fn default_limits() -> ChannelLimits {
+    ChannelLimits::from(&Timings::default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        message_bytes: 1000,
+    const LIMITS: ChannelLimits = ChannelLimits {
+        max_message_bytes: 1000,
+        max_calls_in_flight: 256,
         ping_interval: Duration::from_secs(20),
         silence_timeout: Duration::from_secs(45),
     };

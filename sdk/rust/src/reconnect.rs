@@ -141,9 +141,9 @@ impl Delays {
     }
 
     /// A connection was registered; `within` is the window that the cluster named.
-    pub(crate) fn handle_registered(&mut self, within: Option<Duration>, now: Instant) {
+    pub(crate) fn handle_registered(&mut self, within: Duration, now: Instant) {
         self.registered_at = Some(now);
-        self.within = within.unwrap_or(self.within);
+        self.within = within;
     }
 
     /// The registered connection ended.
@@ -240,7 +240,7 @@ mod tests {
     fn the_first_delay_is_within_the_window_and_later_ones_double_up_to_the_cap() {
         let mut delays = Delays::new();
         let now = Instant::now();
-        delays.handle_registered(Some(Duration::from_millis(400)), now);
+        delays.handle_registered(Duration::from_millis(400), now);
         delays.handle_lost(now);
         let longest: Vec<u128> = (0..9)
             .map(|_| delays.next(Pace::Spread, 1.0).as_millis())
@@ -275,10 +275,10 @@ mod tests {
         for _ in 0..4 {
             delays.next(Pace::Spread, 0.0);
         }
-        delays.handle_registered(None, start);
+        delays.handle_registered(Duration::from_millis(200), start);
         delays.handle_lost(start + STABLE - Duration::from_millis(1));
         assert_eq!(delays.next(Pace::Spread, 1.0), Duration::from_secs(4));
-        delays.handle_registered(None, start);
+        delays.handle_registered(Duration::from_millis(200), start);
         delays.handle_lost(start + STABLE);
         assert_eq!(delays.next(Pace::Spread, 1.0), Duration::from_millis(200));
     }

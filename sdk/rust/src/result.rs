@@ -5,7 +5,6 @@ use std::fmt;
 
 use clientmcp_core::json::{ArrayWriter, Json, ObjectWriter};
 use serde::Serialize;
-use serde_json::Value;
 
 /// JSON-RPC's code for parameters that do not fit, an unknown tool among them.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
@@ -87,10 +86,10 @@ impl ToolResult {
         self
     }
 
-    /// Sets `_meta`.
+    /// Sets `_meta`, as it is.
     #[must_use]
-    pub fn with_meta(mut self, meta: Value) -> Self {
-        self.meta = Some(Json::of(&meta));
+    pub fn with_meta(mut self, meta: Json) -> Self {
+        self.meta = Some(meta);
         self
     }
 
@@ -238,7 +237,7 @@ mod tests {
                     .with_image("QQ==", "image/png")
                     .with_audio("QQ==", "audio/wav")
                     .with_content(Json::parse(r#"{"type": "x"}"#).unwrap())
-                    .with_meta(serde_json::json!({"k": 1})),
+                    .with_meta(Json::parse(r#"{"k":1}"#).unwrap()),
                 r#"{"content":[{"type":"image","data":"QQ==","mimeType":"image/png"},{"type":"audio","data":"QQ==","mimeType":"audio/wav"},{"type": "x"}],"_meta":{"k":1}}"#,
             ),
         ];

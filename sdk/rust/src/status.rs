@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use clientmcp_core::message::Rejection;
 
 /// Where the connection stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub struct Online {
 }
 
 /// An entry of the registration that the cluster refused.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// The kind of entry: `tools`, `prompts`, `resources`, `rest`.
     pub kind: String,
@@ -45,6 +45,16 @@ pub struct Rejected {
     pub name: Option<String>,
     /// What is wrong with it.
     pub reason: String,
+}
+
+impl From<Rejection> for Rejected {
+    fn from(rejection: Rejection) -> Self {
+        Self {
+            kind: rejection.kind.as_str().to_owned(),
+            name: rejection.name,
+            reason: rejection.reason.into_owned(),
+        }
+    }
 }
 
 /// The SDK does not try to connect any more.

@@ -142,20 +142,15 @@ impl Tokens {
     }
 
     /// The cluster took this token, and says how long it lives.
-    pub(crate) fn handle_accepted(
-        &mut self,
-        token: &Token,
-        expires_in: Option<Duration>,
-        now: Instant,
-    ) {
+    pub(crate) fn handle_accepted(&mut self, token: &Token, expires_in: Duration, now: Instant) {
         if self.present.as_ref() != Some(token) {
             return;
         }
         self.refused = false;
         self.replacement = false;
-        self.ends_at = expires_in.map(|life| now + life);
-        let renewed = expires_in.filter(|_| self.renewable);
-        self.renew_at = renewed.map(|life| now + life.mul_f64(RENEW_AT));
+        self.ends_at = now.checked_add(expires_in);
+        let renew_at = now.checked_add(expires_in.mul_f64(RENEW_AT));
+        self.renew_at = renew_at.filter(|_| self.renewable);
     }
 
     /// The cluster refused the present token. Returns why no other will help, if so.
@@ -211,7 +206,7 @@ mod tests {
     fn accepted(now: Instant) -> Tokens {
         let mut tokens = Tokens::renewable();
         tokens.handle_token(token("a"), now).unwrap();
-        tokens.handle_accepted(&token("a"), Some(LIFE), now);
+        tokens.handle_accepted(&token("a"), LIFE, now);
         tokens
     }
 
@@ -233,7 +228,7 @@ mod tests {
             Source::Ask(TokenReason::Connect)
         );
         tokens.handle_token(token("a"), now).unwrap();
-        tokens.handle_accepted(&token("a"), Some(LIFE), now);
+        tokens.handle_accepted(&token("a"), LIFE, now);
         let renew_at = now + LIFE.mul_f64(0.8);
         assert_eq!(tokens.poll_timeout(), Some(renew_at));
         let before = renew_at - Duration::from_millis(1);
@@ -282,9 +277,9 @@ mod tests {
         let mut tokens = accepted(now);
         tokens.handle_refused();
         tokens.handle_token(token("b"), now).unwrap();
-        tokens.handle_accepted(&token("a"), Some(LIFE), now);
+        tokens.handle_accepted(&token("a"), LIFE, now);
         assert!(tokens.handle_refused().is_some(), "an older one was");
-        tokens.handle_accepted(&token("b"), Some(LIFE), now);
+        tokens.handle_accepted(&token("b"), LIFE, now);
         assert_eq!(tokens.handle_refused(), None, "it was accepted between");
     }
 
@@ -292,7 +287,7 @@ mod tests {
     fn a_fixed_token_is_neither_renewed_nor_replaced() {
         let now = Instant::now();
         let mut tokens = Tokens::fixed(token("a"));
-        tokens.handle_accepted(&token("a"), Some(LIFE), now);
+        tokens.handle_accepted(&token("a"), LIFE, now);
         assert_eq!(tokens.poll_timeout(), None);
         assert_eq!(
             tokens.for_connection(now + LIFE),

@@ -78,31 +78,31 @@ impl Tool {
     /// The JSON Schema of its arguments: an object with `"type": "object"`.
     #[must_use]
     pub fn input_schema(self, schema: Value) -> Self {
-        self.member("inputSchema", &schema)
+        self.member("inputSchema", schema)
     }
 
     /// The JSON Schema of its structured results.
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
-        self.member("outputSchema", &schema)
+        self.member("outputSchema", schema)
     }
 
     /// A title for people.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
-        self.member("title", &Value::String(title.into()))
+        self.member("title", Value::String(title.into()))
     }
 
     /// Hints for agents, such as `{"readOnlyHint": true}`.
     #[must_use]
     pub fn annotations(self, annotations: Value) -> Self {
-        self.member("annotations", &annotations)
+        self.member("annotations", annotations)
     }
 
     /// `_meta` of the definition.
     #[must_use]
     pub fn meta(self, meta: Value) -> Self {
-        self.member("_meta", &meta)
+        self.member("_meta", meta)
     }
 
     /// The client capabilities without which the tool cannot be called, such as
@@ -140,8 +140,9 @@ impl Tool {
         (self.options != Options::default()).then_some(&self.options)
     }
 
-    fn member(mut self, key: &'static str, value: &Value) -> Self {
-        let value = Json::of(value);
+    #[expect(clippy::needless_pass_by_value, reason = "callers write json!({…})")]
+    fn member(mut self, key: &'static str, value: Value) -> Self {
+        let value = Json::of(&value);
         match &mut self.definition {
             Definition::Members(members) => {
                 match members.iter_mut().find(|(present, _)| *present == key) {

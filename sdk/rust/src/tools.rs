@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use clientmcp_core::json::{ArrayWriter, Json};
+use clientmcp_core::json::Json;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::de::DeserializeOwned;
 
@@ -94,14 +94,14 @@ impl Tools {
 
     /// The tools as they are registered.
     pub(crate) fn offer(&self) -> Offer {
-        let mut definitions = ArrayWriter::new();
+        let mut definitions = Vec::with_capacity(self.entries.len());
         let mut options: BTreeMap<&str, &Options> = BTreeMap::new();
         for Entry { tool, .. } in &self.entries {
-            definitions.raw(&tool.definition());
+            definitions.push(tool.definition());
             options.extend(tool.options().map(|given| (tool.name(), given)));
         }
         Offer {
-            tools: definitions.finish(),
+            tools: definitions,
             options: (!options.is_empty()).then(|| Json::of(&options)),
         }
     }
@@ -145,9 +145,13 @@ mod tests {
             .tool(Tool::new("b", "3"), nothing);
         assert_eq!(tools.names().collect::<Vec<_>>(), ["b", "a"]);
         let offer = tools.offer();
+        let definitions: Vec<&str> = offer.tools.iter().map(Json::as_str).collect();
         assert_eq!(
-            offer.tools.as_str(),
-            r#"[{"name":"b","description":"3","inputSchema":{"type":"object"}},{"name":"a","description":"2","inputSchema":{"type":"object"}}]"#
+            definitions,
+            [
+                r#"{"name":"b","description":"3","inputSchema":{"type":"object"}}"#,
+                r#"{"name":"a","description":"2","inputSchema":{"type":"object"}}"#
+            ]
         );
         assert_eq!(
             offer.options.unwrap().as_str(),

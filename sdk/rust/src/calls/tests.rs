@@ -16,7 +16,7 @@ impl Memory {
         }
     }
 
-    fn deliver(&mut self, id: u128, attempt: u64, socket: SocketId) -> Delivery {
+    fn deliver(&mut self, id: u128, attempt: u32, socket: SocketId) -> Delivery {
         let delivered = Delivered {
             id: call(id),
             attempt,

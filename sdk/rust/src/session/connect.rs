@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use clientmcp_core::close::CloseCode;
+use clientmcp_core::message::AppMessage;
+use clientmcp_core::token::BearerToken;
 
 use super::{Action, Ending, Next, Session, SocketId, frame};
 use crate::link::{Link, Overdue};
 use crate::reconnect::{self, Decision, NO_CLOSE_FRAME, Pace, Situation};
 use crate::status::{Status, Stopped};
 use crate::token::{Source, Token, TokenReason};
-use crate::wire;
 
 impl Session {
     /// The token provider answered; an error is its text.
@@ -133,7 +134,7 @@ impl Session {
     fn dial(&mut self, url: &str, token: Token, now: Instant) {
         self.connections += 1;
         let socket = SocketId(self.connections);
-        self.next = Next::Socket(Link::new(socket, token.clone(), now));
+        self.next = Next::Socket(Box::new(Link::new(socket, token.clone(), now)));
         self.actions.push_back(Action::Dial {
             socket,
             url: url.to_owned(),
@@ -164,8 +165,8 @@ impl Session {
         if link.token != *token {
             link.token = token.clone();
             let socket = link.socket;
-            let text = frame(wire::auth(token.as_str()));
-            self.send(socket, text);
+            let token = BearerToken::new(token.as_str());
+            self.send(socket, frame(AppMessage::Auth { token }.to_json()));
         }
     }
 

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use clientmcp_core::close::CloseCode;
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::{Json, Text};
+use clientmcp_core::message::{Call, ClusterMessage, MessageError, PONG, Registered};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::{Action, Ending, Next, Session, SocketId, frame};
 use crate::answer;
 use crate::calls::{Delivered, Delivery};
-use crate::status::{Online, Status};
-use crate::wire::{self, Call, Message, Registered};
+use crate::link::default_limits;
+use crate::status::{Online, Rejected, Status};
 
 impl Session {
     /// A socket is open.
@@ -35,27 +36,12 @@ impl Session {
             return;
         };
         link.handle_received(now);
-        let message = match Text::new(text.into()).and_then(|text| Message::read(&text)) {
-            Ok(message) => message,
-            Err(error) => return self.warn(format!("a message was not understood: {error}")),
-        };
-        match message {
-            Message::Registered(registered) => self.handle_registered(socket, registered, now),
-            Message::Need => self.handle_need(socket, now),
-            Message::Call(call) => self.handle_call(socket, call, now),
-            Message::Cancel { id, reason } => {
-                if self.calls.handle_cancel(id) {
-                    self.actions.push_back(Action::Cancel { id, reason });
-                }
-            }
-            Message::Settled { ids } => self.calls.handle_settled(ids),
-            Message::Move { within, url } => self.handle_move(socket, within, url, now),
-            Message::Authorized { expires_in } => {
-                self.handle_authorized(socket, expires_in, now);
-            }
-            Message::Ping => self.send(socket, Utf8Bytes::from_static(wire::PONG)),
-            Message::Pong => {}
-            Message::Other(kind) => tracing::debug!(kind, "a message that this SDK does not know"),
+        let text = Text::new(text.into()).map_err(MessageError::Unreadable);
+        match text.and_then(|text| ClusterMessage::read(&text)) {
+            Ok(message) => self.handle_message(socket, message, now),
+            // A later cluster may say more than this SDK understands.
+            Err(MessageError::UnknownType(kind)) => tracing::debug!(kind, "an unknown message"),
+            Err(error) => self.warn(format!("a message was not understood: {error}")),
         }
     }
 
@@ -75,7 +61,7 @@ impl Session {
         let Some(socket) = self.calls.socket_of(id) else {
             return;
         };
-        let Some(limit) = self.link(socket).map(|link| link.limits.message_bytes) else {
+        let Some(limit) = self.link(socket).map(|link| link.limits.max_message_bytes) else {
             return;
         };
         if note.len() > limit {
@@ -83,6 +69,30 @@ impl Session {
         }
         let text = frame(note);
         self.actions.push_back(Action::SendNote { socket, text });
+    }
+
+    fn handle_message(&mut self, socket: SocketId, message: ClusterMessage, now: Instant) {
+        match message {
+            ClusterMessage::Registered(registered) => {
+                self.handle_registered(socket, *registered, now);
+            }
+            ClusterMessage::Need { .. } => self.handle_need(socket, now),
+            ClusterMessage::Call(call) => self.handle_call(socket, call, now),
+            ClusterMessage::Cancel { id, reason } => {
+                if self.calls.handle_cancel(id) {
+                    let reason = reason.into();
+                    self.actions.push_back(Action::Cancel { id, reason });
+                }
+            }
+            ClusterMessage::Settled { ids } => self.calls.handle_settled(ids),
+            ClusterMessage::Move { within, url, .. } => self.handle_move(socket, within, url, now),
+            ClusterMessage::Authorized { expires_in, .. } => {
+                self.handle_authorized(socket, expires_in, now);
+            }
+            ClusterMessage::Ping => self.send(socket, Utf8Bytes::from_static(PONG)),
+            // This SDK offers no resources, so there are none that somebody watches.
+            ClusterMessage::Pong | ClusterMessage::Subscriptions { .. } => {}
+        }
     }
 
     fn handle_registered(&mut self, socket: SocketId, registered: Registered, now: Instant) {
@@ -95,7 +105,7 @@ impl Session {
         link.handle_registered(registered.limits);
         let (again, token) = (link.ask_again, link.token.clone());
         self.registration
-            .handle_registered(&asked, registered.hashes);
+            .handle_registered(&asked, &registered.hashes);
         if matches!(&self.next, Next::Socket(link) if link.socket == socket) {
             self.take_over(registered.reconnect_within, now);
         }
@@ -105,14 +115,16 @@ impl Session {
         self.tokens
             .handle_accepted(&token, registered.expires_in, now);
         self.renew_current();
+        let rejected = registered.rejected.into_iter().map(Rejected::from);
+        let rejected: Vec<Rejected> = rejected.collect();
         self.report(Status::Online(Online {
-            client_id: registered.client_id,
+            client_id: registered.client_id.to_string(),
             connection: socket.0,
-            rejected: registered.rejected.clone(),
+            rejected: rejected.clone(),
         }));
         self.actions.push_back(Action::Accepted {
             revision: asked.revision,
-            rejected: registered.rejected,
+            rejected,
         });
         if again {
             self.register(socket, false);
@@ -120,12 +132,12 @@ impl Session {
     }
 
     /// The next socket is registered: it is the one in use from here on.
-    fn take_over(&mut self, reconnect_within: Option<Duration>, now: Instant) {
+    fn take_over(&mut self, reconnect_within: Duration, now: Instant) {
         self.delays.handle_registered(reconnect_within, now);
         let Next::Socket(link) = std::mem::replace(&mut self.next, Next::None) else {
             return;
         };
-        if let Some(mut old) = self.current.replace(link) {
+        if let Some(mut old) = self.current.replace(*link) {
             old.retire(now);
             self.retired.push(old);
         }
@@ -158,11 +170,8 @@ impl Session {
         };
         match self.calls.handle_delivery(delivered, now) {
             Delivery::Run => {
-                let limit = self
-                    .link(socket)
-                    .map(|link| link.limits)
-                    .unwrap_or_default();
-                let limit = limit.message_bytes;
+                let limits = self.link(socket).map(|link| link.limits);
+                let limit = limits.unwrap_or_else(default_limits).max_message_bytes;
                 self.actions.push_back(Action::Run { call, limit });
             }
             Delivery::Attached => {}
@@ -187,7 +196,7 @@ impl Session {
         }
     }
 
-    fn handle_authorized(&mut self, socket: SocketId, expires_in: Option<Duration>, now: Instant) {
+    fn handle_authorized(&mut self, socket: SocketId, expires_in: Duration, now: Instant) {
         if let Some(token) = self.link(socket).map(|link| link.token.clone()) {
             self.tokens.handle_accepted(&token, expires_in, now);
         }

@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::Json;
+use clientmcp_core::message::{Call, PING};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::calls::{Bounds, Calls};
 use crate::context::CancelReason;
-use crate::link::{Due, Link};
+use crate::link::{Due, Link, default_limits};
 use crate::reconnect::Delays;
 use crate::registration::{Offer, Registration, TooLarge};
 use crate::status::{Rejected, Status};
 use crate::token::{Token, TokenReason, Tokens};
-use crate::wire::{self, Call};
 
 /// Names a socket: the number of this connection within the instance, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ enum Next {
         url: String,
     },
     /// It is being opened or registered.
-    Socket(Link),
+    Socket(Box<Link>),
 }
 
 /// One run of an application.
@@ -164,10 +164,10 @@ impl Session {
 
     /// Replaces the tools, and registers them on whatever is connected. Returns the revision that
     /// [`Action::Accepted`] will name, or a later one.
-    pub(crate) fn set_tools(&mut self, offer: &Offer) -> Result<u64, TooLarge> {
+    pub(crate) fn set_tools(&mut self, offer: Offer) -> Result<u64, TooLarge> {
         let revision = self.registration.set_tools(offer, self.message_bytes())?;
         let next = match &self.next {
-            Next::Socket(link) => Some(link),
+            Next::Socket(link) => Some(&**link),
             _ => None,
         };
         let open = self
@@ -220,7 +220,7 @@ impl Session {
         for (socket, due) in self.due(now) {
             match due {
                 Due::Nothing => {}
-                Due::Ping => self.send(socket, Utf8Bytes::from_static(wire::PING)),
+                Due::Ping => self.send(socket, Utf8Bytes::from_static(PING)),
                 Due::GiveUp(overdue) => self.give_up(socket, overdue, now),
             }
         }
@@ -229,7 +229,7 @@ impl Session {
     /// The link of a socket that is known.
     fn link(&mut self, socket: SocketId) -> Option<&mut Link> {
         let next = match &mut self.next {
-            Next::Socket(link) => Some(link),
+            Next::Socket(link) => Some(&mut **link),
             _ => None,
         };
         let mut links = self.current.iter_mut().chain(next).chain(&mut self.retired);
@@ -239,7 +239,7 @@ impl Session {
     /// The sockets on which something is due.
     fn due(&mut self, now: Instant) -> Vec<(SocketId, Due)> {
         let next = match &mut self.next {
-            Next::Socket(link) => Some(link),
+            Next::Socket(link) => Some(&mut **link),
             _ => None,
         };
         let links = self.current.iter_mut().chain(next).chain(&mut self.retired);
@@ -251,7 +251,7 @@ impl Session {
     /// What a message may measure.
     fn message_bytes(&self) -> usize {
         let limits = self.current.as_ref().map(|link| link.limits);
-        limits.unwrap_or_default().message_bytes
+        limits.unwrap_or_else(default_limits).max_message_bytes
     }
 
     fn send(&mut self, socket: SocketId, text: Utf8Bytes) {
