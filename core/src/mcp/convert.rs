@@ -10,43 +10,46 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message::string;
-use super::method::Method;
-use super::request::Request;
 use super::version::{Era, Version};
-use crate::json::{self, ArrayWriter, Json, JsonError, Text};
+use crate::json::{ArrayWriter, Json, JsonError, Text};
 
-/// A tool result as the revision of a legacy agent has it; other results as they are.
+/// What is read of a tool result to convert it.
+pub(super) struct ToolResult<'a> {
+    /// The whole result.
+    pub(super) text: &'a Text,
+    /// Its `content`.
+    pub(super) content: Option<&'a RawValue>,
+    /// Its `structuredContent`.
+    pub(super) structured: Option<&'a RawValue>,
+}
+
+/// A tool result as the revision of a legacy agent has it.
 ///
 /// `structuredContent` that is no object is left out; where the result has no other content, it
 /// becomes a text. In 2025-03-26 `resource_link` becomes a text.
-pub(super) fn result<'a>(text: &'a Text, request: &Request) -> Result<Cow<'a, str>, JsonError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Members<'a> {
-        #[serde(borrow, default, deserialize_with = "json::present")]
-        content: Option<&'a RawValue>,
-        #[serde(borrow, default, deserialize_with = "json::present")]
-        structured_content: Option<&'a RawValue>,
-    }
-    let whole = text.as_str().trim_ascii();
-    if request.method != Method::CallTool {
+pub(super) fn tool_result<'a>(
+    result: &ToolResult<'a>,
+    version: Version,
+) -> Result<Cow<'a, str>, JsonError> {
+    let whole = result.text.as_str().trim_ascii();
+    let structured = result.structured;
+    let structured = structured.filter(|value| !value.get().starts_with('{'));
+    if structured.is_none() && version != Version::V2025_03_26 {
         return Ok(whole.into());
     }
-    let members: Members<'_> = text.read()?;
-    let structured = members.structured_content;
-    let structured = structured.filter(|value| !value.get().starts_with('{'));
-    let content = match members.content {
-        Some(content) => text.part(content),
+    let content = match result.content {
+        Some(content) => result.text.part(content),
         None => Json::EMPTY_ARRAY,
     };
-    let content = match content.is_array() {
-        true => converted_content(&content, structured, request.version)?,
-        false => None,
+    let content = if content.is_array() {
+        converted_content(&content, structured, version)?
+    } else {
+        None
     };
     if structured.is_none() && content.is_none() {
         return Ok(whole.into());
     }
-    let added = content.as_ref().filter(|_| members.content.is_none());
+    let added = content.as_ref().filter(|_| result.content.is_none());
     let added = added.map(|content| (Cow::Borrowed("content"), content.as_str().into()));
     let parsed = Json::parse(whole.to_owned())?;
     let kept = parsed.members()?.into_iter();
@@ -123,36 +126,23 @@ fn resource_link_text(entry: &Json) -> Option<Json> {
     Some(Json::of(&block))
 }
 
-/// A tool's definition as the revision has it.
-///
-/// Before 2026-07-28 an `outputSchema` is one of an object, else it is left out, and a property's
-/// schema is an object: `true` becomes `{}` and `false` `{"not":{}}`, which mean the same.
+/// A tool's definition as the revision has it: before 2026-07-28 an `outputSchema` is one of an
+/// object, else it is left out. What else older revisions ask of a definition is asked of each
+/// when it is registered.
 pub(super) fn tool(definition: &Json, version: Version) -> Result<Cow<'_, Json>, JsonError> {
     if version.era() == Era::Modern {
         return Ok(Cow::Borrowed(definition));
     }
-    let mut changed = false;
-    let mut members = Vec::new();
-    for (key, value) in definition.members()? {
-        let mut kept = Cow::Borrowed(value.get());
-        if matches!(&*key, "inputSchema" | "outputSchema") {
-            let value = definition.part(value);
-            if &*key == "outputSchema" && !is_of_object(&value) {
-                changed = true;
-                continue;
-            }
-            if let Some(schema) = schema(&value)? {
-                changed = true;
-                kept = schema.into();
-            }
-        }
-        members.push((key, kept));
+    let members = definition.members()?;
+    let is_kept = |(key, value): &(Cow<'_, str>, &RawValue)| {
+        key != "outputSchema" || is_of_object(&definition.part(value))
+    };
+    if members.iter().all(is_kept) {
+        return Ok(Cow::Borrowed(definition));
     }
-    Ok(if changed {
-        Cow::Owned(Json::parse(object(members))?)
-    } else {
-        Cow::Borrowed(definition)
-    })
+    let kept = members.into_iter().filter(is_kept);
+    let kept = kept.map(|(key, value)| (key, Cow::Borrowed(value.get())));
+    Ok(Cow::Owned(Json::parse(object(kept))?))
 }
 
 fn is_of_object(schema: &Json) -> bool {
@@ -164,32 +154,6 @@ fn is_of_object(schema: &Json) -> bool {
     schema
         .read::<Type<'_>>()
         .is_ok_and(|schema| string(schema.kind).as_deref() == Some("object"))
-}
-
-/// The schema with objects for the schemas of its properties; `None` if they are objects.
-fn schema(schema: &Json) -> Result<Option<String>, JsonError> {
-    let mut changed = false;
-    let mut members = Vec::new();
-    for (key, value) in schema.members()? {
-        let mut kept = Cow::Borrowed(value.get());
-        if &*key == "properties" && kept.starts_with('{') {
-            let value = schema.part(value);
-            let properties = value.members()?.into_iter();
-            let properties = properties.map(|(name, property)| match property.get() {
-                "true" => (name, Cow::Borrowed("{}"), true),
-                "false" => (name, Cow::Borrowed(r#"{"not":{}}"#), true),
-                other => (name, Cow::Borrowed(other), false),
-            });
-            let properties: Vec<_> = properties.collect();
-            if properties.iter().any(|(_, _, replaced)| *replaced) {
-                changed = true;
-                let properties = properties.into_iter().map(|(name, value, _)| (name, value));
-                kept = object(properties).into();
-            }
-        }
-        members.push((key, kept));
-    }
-    Ok(changed.then(|| object(members)))
 }
 
 /// The text of an object with these members.

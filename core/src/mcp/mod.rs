@@ -34,6 +34,7 @@
 //!    [`body::batch`].
 
 pub mod accept;
+mod authority;
 pub mod body;
 pub mod call;
 pub mod capability;

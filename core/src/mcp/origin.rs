@@ -4,10 +4,9 @@
 //! loopback address under the page's own name. The Host check stops the second, the Origin check
 //! both.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use http::{HeaderMap, HeaderValue, header};
 
+use super::authority::Authority;
 use super::error::RpcError;
 
 /// Which hosts and origins are allowed.
@@ -132,71 +131,6 @@ impl OriginPolicy {
         } else {
             Err(RpcError::forbidden("Origin not allowed"))
         }
-    }
-}
-
-/// A host with or without a port, in lower case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Authority {
-    host: Host,
-    port: Option<u16>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Host {
-    Name(String),
-    Address(IpAddr),
-}
-
-impl Authority {
-    fn parse(text: &str) -> Option<Authority> {
-        let (host, port) = match text.strip_prefix('[') {
-            Some(rest) => {
-                let (address, port) = rest.split_once(']')?;
-                let address: Ipv6Addr = address.parse().ok()?;
-                (Host::Address(address.into()), port.strip_prefix(':'))
-            }
-            None => match text.split_once(':') {
-                Some((host, port)) => (Host::parse(host)?, Some(port)),
-                None => (Host::parse(text)?, None),
-            },
-        };
-        let bracketed_rest = text.rsplit_once(']').map_or("", |(_, rest)| rest);
-        if port.is_none() && !bracketed_rest.is_empty() {
-            return None;
-        }
-        let port = match port {
-            None => None,
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
-                Some(digits.parse().ok()?)
-            }
-            Some(_) => return None,
-        };
-        Some(Authority { host, port })
-    }
-
-    /// Whether this entry of the configuration covers the host of a request.
-    fn covers(&self, host: &Authority) -> bool {
-        self.host == host.host && (self.port.is_none() || self.port == host.port)
-    }
-
-    fn is_loopback(&self) -> bool {
-        match &self.host {
-            Host::Name(name) => name == "localhost",
-            Host::Address(address) => address.to_canonical().is_loopback(),
-        }
-    }
-}
-
-impl Host {
-    fn parse(text: &str) -> Option<Host> {
-        if let Ok(address) = text.parse::<Ipv4Addr>() {
-            return Some(Host::Address(address.into()));
-        }
-        let name = text.strip_suffix('.').unwrap_or(text);
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        (!name.is_empty() && name.bytes().all(allowed))
-            .then(|| Host::Name(name.to_ascii_lowercase()))
     }
 }
 

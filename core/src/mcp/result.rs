@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::body;
-use super::convert;
+use super::convert::{self, ToolResult};
 use super::error::{RpcError, code};
 use super::message::string;
+use super::method::Method;
 use super::outcome::{Failure, Reply};
 use super::request::Request;
 use super::splice::Splice;
@@ -50,10 +51,17 @@ pub fn respond(
                 Reply::Error(error) => Err(refuse(error)),
             }
         }
-        Era::Legacy => {
-            let result = convert::result(&text, request).map_err(|error| refuse(fault(&error)))?;
+        Era::Legacy if request.method == Method::CallTool => {
+            let result = ToolResult {
+                text: &text,
+                content: members.content,
+                structured: members.structured_content,
+            };
+            let result = convert::tool_result(&result, request.version);
+            let result = result.map_err(|error| refuse(fault(&error)))?;
             Ok(body::result(&request.id, &result))
         }
+        Era::Legacy => Ok(body::result(&request.id, text.as_str().trim_ascii())),
     }
 }
 
@@ -95,6 +103,10 @@ struct Members<'a> {
     cache_scope: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     input_requests: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    structured_content: Option<&'a RawValue>,
 }
 
 impl Members<'_> {

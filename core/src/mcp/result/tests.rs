@@ -77,6 +77,22 @@ fn legacy_results_gain_nothing() {
 }
 
 #[test]
+fn only_tool_results_are_converted() {
+    let result = r#"{"structuredContent":[1],"messages":[]}"#;
+    let call = responded(LEGACY, Method::CallTool, result).unwrap();
+    assert!(!call.contains("structuredContent"), "{call}");
+    assert_eq!(
+        responded(LEGACY, Method::GetPrompt, result).as_deref(),
+        Ok(result)
+    );
+    assert!(
+        responded(MODERN, Method::CallTool, result)
+            .unwrap()
+            .contains(r#""structuredContent":[1]"#)
+    );
+}
+
+#[test]
 fn cache_hints_are_there_private_and_sound() {
     for (hints, ttl, scope) in [
         ("", "0", "\"private\""),
