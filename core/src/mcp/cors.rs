@@ -9,6 +9,8 @@ use super::origin::AllowedOrigin;
 
 /// The methods of the agent endpoint.
 pub const ALLOW: &str = "GET, POST, DELETE, OPTIONS";
+/// The same for whoever has no session.
+pub const ALLOW_WITHOUT_SESSION: &str = "POST, OPTIONS";
 
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");

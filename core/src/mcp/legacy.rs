@@ -18,7 +18,8 @@ use crate::json::Json;
 use crate::message::LogLevel;
 use crate::token::CallGrant;
 
-/// What a legacy agent gets of an app's log messages until it sets a level.
+/// The least severe log messages that a legacy agent gets. It may ask for another level, which a
+/// router has no place to keep.
 pub const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 /// An `initialize`: the session that it asks for.
@@ -147,7 +148,7 @@ pub fn end(
 
 fn refuse_without_session(headers: &HeaderMap) -> Result<(), RpcError> {
     if VersionHeader::read(headers).is_modern() || !headers.contains_key(&header::SESSION_ID) {
-        return Err(RpcError::method_not_allowed(cors::ALLOW));
+        return Err(RpcError::method_not_allowed(cors::ALLOW_WITHOUT_SESSION));
     }
     Ok(())
 }
@@ -212,7 +213,7 @@ fn check_members(
     })
 }
 
-/// The level that `logging/setLevel` asks for. Answer it with `{}`.
+/// The level that `logging/setLevel` asks for.
 ///
 /// # Errors
 /// -32602 with 200 if it is none.

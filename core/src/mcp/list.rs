@@ -17,7 +17,7 @@ use crate::registration::ContentHash;
 ///
 /// # Errors
 /// -32602 with 200 if the cursor is none of ours, or the tools have changed since it was given.
-pub fn tools(request: &Request, offer: &Offer) -> Result<Json, RpcError> {
+pub(super) fn tools(request: &Request, offer: &Offer) -> Result<Json, RpcError> {
     let tools = offer.tools.tools();
     let hash = offer.hashes.tools;
     let start = match request

@@ -19,7 +19,7 @@ use crate::tool::HeaderParam;
 /// # Errors
 /// 400: -32020 if a header is missing although its argument is there, is there without it, or
 /// disagrees; -32600 if an argument that is looked at stands there twice.
-pub fn check(
+pub(super) fn check(
     headers: &HeaderMap,
     params: &[HeaderParam],
     arguments: Option<&Json>,

@@ -35,8 +35,8 @@ pub struct Request {
     pub client_info: Option<Json>,
     /// Present if progress is wanted.
     pub progress_token: Option<ProgressToken>,
-    /// The least severe log messages that are wanted; none at all without it. Legacy agents set
-    /// it for their session: until they do, [`super::legacy::DEFAULT_LOG_LEVEL`].
+    /// The least severe log messages that are wanted; none at all without it. For legacy agents
+    /// [`super::legacy::DEFAULT_LOG_LEVEL`]: the level that they set is not kept (SPEC.md §12).
     pub log_level: Option<LogLevel>,
     /// Trace context to hand on.
     pub trace: Trace,

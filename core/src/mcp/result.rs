@@ -1,7 +1,7 @@
 //! The app's result as the agent gets it (SPEC.md §5.8, §6.5).
 //!
 //! It passes as it is. In the modern era what the app left out is added; towards older revisions
-//! what they cannot express is converted ([`super::convert`]).
+//! what they cannot express is converted.
 
 use bytes::Bytes;
 use http::StatusCode;

@@ -12,8 +12,7 @@ const SUFFIX: &str = "?=";
 /// The text that a header value stands for; `None` if it has the form of the encoding but not
 /// its content (alphabet, padding, UTF-8). Without both prefix and suffix, which are
 /// case-sensitive, a value stands for itself.
-#[must_use]
-pub fn decode(value: &str) -> Option<Cow<'_, str>> {
+pub(super) fn decode(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value
         .strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX));
