@@ -1,1 +1,28 @@
 //! The process that holds app WebSockets.
+//!
+//! [`Node::start`] brings one up; [`Config`] is all that it is told. What decides about an app's
+//! connection stands in [`clientmcp_core::channel`]; this crate feeds it: the socket, the links
+//! to routers, the store and the clock.
+
+mod bridge;
+mod claims;
+mod clock;
+mod config;
+mod connection;
+mod content;
+mod limits;
+mod link;
+mod listener;
+mod metrics;
+mod peers;
+mod places;
+mod registry;
+mod socket;
+mod start;
+mod state;
+mod status;
+mod tasks;
+mod upgrade;
+
+pub use config::Config;
+pub use start::{Node, StartError};

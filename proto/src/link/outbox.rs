@@ -148,6 +148,19 @@ impl<F> Clone for Outbox<F> {
     }
 }
 
+impl<F> std::fmt::Debug for Outbox<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let queued_bytes = lock(&self.shared).queue.bytes();
+        write!(f, "Outbox({queued_bytes} bytes)")
+    }
+}
+
+impl<F> std::fmt::Debug for Drain<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Drain")
+    }
+}
+
 impl<F: Frame> State<F> {
     fn close(&mut self) {
         self.phase = Phase::Closed;

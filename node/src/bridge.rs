@@ -1,0 +1,190 @@
+//! The gRPC service: what routers, and other nodes, ask of this node.
+//!
+//! Every request names the run that it is meant for, and gets `NotHere` from any other. What a
+//! router must tell apart stands in the answers; a gRPC status means that the transport or the
+//! process failed.
+
+mod describe;
+mod sessions;
+mod watch;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
+use clientmcp_proto::headers::GRPC_MESSAGE_BYTES;
+use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
+use clientmcp_proto::v1::{
+    Accepted, CancelRequestRequest, CancelRequestResponse, DescribeRequest, DescribeResponse,
+    DisplaceRequest, DisplaceResponse, Elsewhere, EndSessionRequest, EndSessionResponse, Hello,
+    IdentifyRequest, IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent,
+    WatchRequest, displace_response, not_here, router_frame,
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::claims;
+use crate::limits;
+use crate::link;
+use crate::registry::NewerHolder;
+use crate::state::NodeState;
+
+/// The service.
+#[derive(Debug, Clone)]
+pub(crate) struct Bridge {
+    node: Arc<NodeState>,
+}
+
+/// Frames as tonic wants them.
+type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
+type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent, Status>> + Send>>;
+
+impl Bridge {
+    /// The service as it is served. Its caller has checked the cluster's key.
+    pub(crate) fn server(node: Arc<NodeState>) -> BridgeServer<Self> {
+        BridgeServer::new(Self { node })
+            .max_decoding_message_size(GRPC_MESSAGE_BYTES)
+            .max_encoding_message_size(GRPC_MESSAGE_BYTES)
+    }
+
+    /// Whether a request is meant for this run.
+    fn check(&self, target: Option<&Target>) -> Result<(), NotHere> {
+        let is_me = |target: &Target| self.node.is_me(&target.node_id, target.incarnation);
+        if target.is_some_and(is_me) {
+            return Ok(());
+        }
+        Err(not_here(not_here::Why::OtherIncarnation))
+    }
+}
+
+#[tonic::async_trait]
+impl bridge_server::Bridge for Bridge {
+    type LinkStream = Frames;
+    type WatchStream = Events;
+
+    async fn link(
+        &self,
+        request: Request<Streaming<RouterFrame>>,
+    ) -> Result<Response<Frames>, Status> {
+        let mut frames = request.into_inner();
+        let hello = tokio::time::timeout(limits::HELLO_TIMEOUT, frames.message())
+            .await
+            .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
+        let Some(router_frame::Frame::Hello(hello)) = hello.and_then(|frame| frame.frame) else {
+            return Err(Status::invalid_argument("a link begins with Hello"));
+        };
+        let Hello {
+            router_id, target, ..
+        } = hello;
+        if self.check(target.as_ref()).is_err() {
+            // Welcome says who is here, and the link ends.
+            let welcome = Ok(link::welcome(&self.node).into());
+            return Ok(Response::new(Box::pin(stream::iter([welcome]))));
+        }
+        let (frames, reading) = link::serve(self.node.clone(), router_id, frames);
+        tokio::spawn(reading);
+        Ok(Response::new(Box::pin(frames.map(Ok))))
+    }
+
+    async fn describe(
+        &self,
+        request: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, Status> {
+        let request = request.into_inner();
+        let answer = match self.check(request.target.as_ref()) {
+            Ok(()) => describe::describe(&self.node, &request).await?,
+            Err(not_here) => describe::elsewhere(not_here),
+        };
+        Ok(Response::new(answer))
+    }
+
+    async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Events>, Status> {
+        let request = request.into_inner();
+        let events = match self.check(request.target.as_ref()) {
+            Ok(()) => watch::watch(self.node.clone(), &request)?,
+            Err(not_here) => watch::elsewhere(not_here),
+        };
+        Ok(Response::new(events))
+    }
+
+    async fn cancel_request(
+        &self,
+        request: Request<CancelRequestRequest>,
+    ) -> Result<Response<CancelRequestResponse>, Status> {
+        let request = request.into_inner();
+        let checked = self.check(request.target.as_ref());
+        let answer = sessions::cancel_request(&self.node, checked, request).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn end_session(
+        &self,
+        request: Request<EndSessionRequest>,
+    ) -> Result<Response<EndSessionResponse>, Status> {
+        let request = request.into_inner();
+        let checked = self.check(request.target.as_ref());
+        let answer = sessions::end_session(&self.node, checked, request).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn displace(
+        &self,
+        request: Request<DisplaceRequest>,
+    ) -> Result<Response<DisplaceResponse>, Status> {
+        let request = request.into_inner();
+        let outcome = match self.check(request.target.as_ref()) {
+            Ok(()) => self.displaced(&request)?,
+            Err(not_here) => displace_response::Outcome::NotHere(not_here),
+        };
+        Ok(Response::new(DisplaceResponse {
+            outcome: Some(outcome),
+        }))
+    }
+
+    async fn identify(
+        &self,
+        _: Request<IdentifyRequest>,
+    ) -> Result<Response<IdentifyResponse>, Status> {
+        Ok(Response::new(IdentifyResponse {
+            node_id: self.node.member_id.to_string(),
+            incarnation: self.node.incarnation.0,
+            ready: !self.node.draining.is_cancelled(),
+        }))
+    }
+}
+
+impl Bridge {
+    fn displaced(&self, request: &DisplaceRequest) -> Result<displace_response::Outcome, Status> {
+        let client_id = client_id(&request.client_id)?;
+        let unreadable = |_| Status::invalid_argument("the newer holder cannot be read");
+        let by = NewerHolder {
+            node: MemberId::parse(&request.node_id).map_err(unreadable)?,
+            incarnation: Incarnation(request.incarnation),
+            epoch: Epoch(request.epoch),
+            instance: InstanceId::parse(&request.instance).map_err(unreadable)?,
+        };
+        let newer = claims::displace_here(&self.node, &client_id, &by);
+        Ok(match newer {
+            None => displace_response::Outcome::Displaced(Accepted {}),
+            Some(epoch) => displace_response::Outcome::Newer(Elsewhere {
+                node_id: self.node.member_id.to_string(),
+                incarnation: self.node.incarnation.0,
+                epoch: epoch.0,
+            }),
+        })
+    }
+}
+
+fn client_id(text: &str) -> Result<ClientId, Status> {
+    ClientId::parse(text).map_err(|error| Status::invalid_argument(error.to_string()))
+}
+
+/// The session of a request, where it has one.
+fn session(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn not_here(why: not_here::Why) -> NotHere {
+    NotHere { why: why.into() }
+}

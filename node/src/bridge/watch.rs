@@ -1,0 +1,168 @@
+//! Watching a client ID: its state as it is, then each change.
+//!
+//! The stream is pulled by the transport, so that a watch costs no task, and a slow reader sees
+//! the latest state instead of a queue of old ones.
+
+use std::sync::Arc;
+
+use clientmcp_core::ids::ClientId;
+use clientmcp_proto::v1::watch_event::Event;
+use clientmcp_proto::v1::{
+    Elsewhere, NotHere, Replaced, SessionEnded, State, WatchEvent, WatchRequest, not_here,
+};
+use futures_util::stream;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use tonic::Status;
+
+use super::describe::hashes;
+use super::{Events, client_id, session};
+use crate::limits;
+use crate::places::{self, Place};
+use crate::registry::{Presence, PresenceWatch, StreamEnd};
+use crate::state::NodeState;
+
+/// Begins to watch.
+pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Events, Status> {
+    let client_id = client_id(&request.client_id)?;
+    let session = session(&request.session_id);
+    let Ok(watching) = node.registry.watch(&client_id, session) else {
+        return Ok(only(Event::SessionEnded(SessionEnded {})));
+    };
+    let watcher = Watcher {
+        node,
+        client_id,
+        session: session.map(str::to_owned),
+        presence: watching.presence,
+        end: watching.end,
+        told: None,
+        is_over: false,
+    };
+    let events = stream::unfold(watcher, |mut watcher| async {
+        let event = watcher.next().await?;
+        let event = WatchEvent { event: Some(event) };
+        Some((Ok(event), watcher))
+    });
+    Ok(Box::pin(events))
+}
+
+/// The answer to a request that is not for this run.
+pub(super) fn elsewhere(not_here: NotHere) -> Events {
+    only(Event::NotHere(not_here))
+}
+
+fn only(event: Event) -> Events {
+    let event = WatchEvent { event: Some(event) };
+    Box::pin(stream::iter([Ok(event)]))
+}
+
+struct Watcher {
+    node: Arc<NodeState>,
+    client_id: ClientId,
+    session: Option<String>,
+    presence: PresenceWatch,
+    end: Option<oneshot::Receiver<StreamEnd>>,
+    /// The last state that was told.
+    told: Option<State>,
+    is_over: bool,
+}
+
+/// What a watcher wakes for.
+enum Wake {
+    /// Something has changed here, or it is time to look again.
+    Look,
+    /// The session's stream has to end.
+    End(StreamEnd),
+    /// The node stops.
+    Drain,
+}
+
+impl Watcher {
+    /// The next event; `None` after the last one.
+    async fn next(&mut self) -> Option<Event> {
+        if self.is_over {
+            return None;
+        }
+        loop {
+            let event = self.look().await;
+            self.is_over = !matches!(event, None | Some(Event::State(_)));
+            if event.is_some() {
+                return event;
+            }
+            let last = match self.wake().await {
+                Wake::Look => continue,
+                Wake::End(StreamEnd::Replaced) => Event::Replaced(Replaced {}),
+                Wake::End(StreamEnd::SessionEnded) => Event::SessionEnded(SessionEnded {}),
+                Wake::Drain => Event::NotHere(super::not_here(not_here::Why::Draining)),
+            };
+            self.is_over = true;
+            return Some(last);
+        }
+    }
+
+    /// What there is to tell, if anything.
+    async fn look(&mut self) -> Option<Event> {
+        let state = match self.presence.current() {
+            Presence::Here { epoch, hashes: h } => State {
+                epoch: epoch.0,
+                connected: true,
+                hashes: Some(hashes(&h)),
+            },
+            Presence::MovedTo(to) => {
+                return Some(Event::Elsewhere(Elsewhere {
+                    node_id: to.node.to_string(),
+                    incarnation: to.incarnation.0,
+                    epoch: to.epoch.0,
+                }));
+            }
+            Presence::NotHere => return self.look_around().await,
+        };
+        self.tell(state)
+    }
+
+    /// A client ID that is not held here: the store knows.
+    async fn look_around(&mut self) -> Option<Event> {
+        let session = self.session.as_deref();
+        let absent = |hashes| State {
+            epoch: 0,
+            connected: false,
+            hashes,
+        };
+        let state = match places::find(&self.node, &self.client_id, session).await {
+            // It has just come: the presence tells of it.
+            Place::Here(_) => return None,
+            Place::SessionEnded => return Some(Event::SessionEnded(SessionEnded {})),
+            Place::Elsewhere(elsewhere) => return Some(Event::Elsewhere(elsewhere)),
+            Place::Absent(_, registered) => absent(registered.as_ref().map(hashes)),
+            // Nothing is known, and nothing was told yet: that is all there is to tell.
+            Place::Unknown if self.told.is_none() => absent(None),
+            Place::Unknown => return None,
+        };
+        self.tell(state)
+    }
+
+    fn tell(&mut self, state: State) -> Option<Event> {
+        if self.told.as_ref() == Some(&state) {
+            return None;
+        }
+        self.told = Some(state.clone());
+        Some(Event::State(state))
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let is_connected = self.told.as_ref().is_some_and(|told| told.connected);
+        let ended = async {
+            match &mut self.end {
+                Some(end) => end.await.unwrap_or(StreamEnd::Replaced),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            end = ended => Wake::End(end),
+            () = self.node.draining.cancelled() => Wake::Drain,
+            () = self.presence.changed() => Wake::Look,
+            // While it is absent it may register elsewhere, which nobody tells this node.
+            () = sleep(limits::WATCH_POLL_INTERVAL), if !is_connected => Wake::Look,
+        }
+    }
+}

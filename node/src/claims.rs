@@ -1,0 +1,248 @@
+//! From a checked registration to a client ID that is held here, and back (SPEC.md §4.5, §4.6).
+//!
+//! Contents are stored first, then the client ID is claimed in the store, then the former holder
+//! lets go, then it is held here: in this order, so that nobody is told of what is not there yet,
+//! and no two sockets get calls for longer than it takes to tell the older.
+
+mod displacing;
+mod keeping;
+mod releasing;
+
+use std::sync::Arc;
+
+use clientmcp_cluster::store::{ClaimRequest, Claimed as Answer, StoreError};
+use clientmcp_core::channel::{ClaimInput, Claimed};
+use clientmcp_core::claim::{Claim, Holder};
+use clientmcp_core::close::Departure;
+use clientmcp_core::registration::{ContentHash, Kind};
+use tokio::time::{sleep, timeout};
+
+use crate::connection::{Connection, TakenOver, successor};
+use crate::content::Registration;
+use crate::limits;
+use crate::registry::NewerHolder;
+use crate::state::NodeState;
+
+pub(crate) use displacing::displace_here;
+pub(crate) use keeping::keep;
+pub(crate) use releasing::release;
+
+/// Looks for contents that an app named by hash, and tells its channel which are not known.
+pub(crate) async fn look_up(connection: Arc<Connection>, wanted: Vec<(Kind, ContentHash)>) {
+    let node = &connection.node;
+    let mut unknown = Vec::new();
+    for (kind, hash) in wanted {
+        match node.contents.find(&*node.store, kind, hash).await {
+            Ok(Some(_)) => {}
+            Ok(None) => unknown.push(kind),
+            Err(error) => {
+                // The app has it: asking the app needs no store.
+                tracing::debug!(%error, "cannot look content up");
+                unknown.push(kind);
+            }
+        }
+    }
+    connection.handle_contents(&unknown);
+}
+
+/// Brings a checked registration to the store, and its answer to the channel.
+pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
+    let node = &connection.node;
+    let Ok(_turn) = node.registers.acquire().await else {
+        return;
+    };
+    let brought = if input.again {
+        update(&connection, &input).await
+    } else {
+        take(&connection, &input).await
+    };
+    let result = match brought {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::warn!(client_id = %connection.client_id, %error, "cannot register");
+            connection.handle_claimed(Claimed::Unreachable);
+            "unreachable"
+        }
+    };
+    node.metrics.registers.with_label_values(&[result]).inc();
+}
+
+/// The first registration of a connection. Gives what a metric calls its result.
+async fn take(
+    connection: &Arc<Connection>,
+    input: &ClaimInput,
+) -> Result<&'static str, StoreError> {
+    let node = &connection.node;
+    let registration = store_contents(node, input).await?;
+    let request = ClaimRequest {
+        client_id: connection.client_id.clone(),
+        node: node.member_id.clone(),
+        incarnation: node.incarnation,
+        nonce: rand::random(),
+        seen: node.registry.seen(&connection.client_id),
+        instance: input.instance.clone(),
+        connection: input.connection,
+        hashes: input.hashes,
+    };
+    let (claim, previous) = match ask(node, &request).await? {
+        Answer::Taken { claim, previous } => (claim, previous),
+        Answer::Late { holder } if holder.instance == input.instance => {
+            connection.handle_claimed(Claimed::Late);
+            return Ok("late");
+        }
+        Answer::Late { holder } => {
+            connection.displace(successor(&input.instance, Some(&holder.instance)));
+            return Ok("displaced");
+        }
+    };
+    let ours = NewerHolder {
+        node: node.member_id.clone(),
+        incarnation: node.incarnation,
+        epoch: claim.epoch,
+        instance: input.instance.clone(),
+    };
+    remember_ended_sessions(connection).await;
+    make_way(connection, input, previous, &ours).await;
+    match connection.take_over(claim, input, registration) {
+        TakenOver::Settled => Ok("registered"),
+        TakenOver::Ended => {
+            let client_id = connection.client_id.clone();
+            release(node.clone(), client_id, claim, Departure::Lost).await;
+            Ok("gone")
+        }
+    }
+}
+
+/// A further registration on a connection that holds its client ID.
+async fn update(
+    connection: &Arc<Connection>,
+    input: &ClaimInput,
+) -> Result<&'static str, StoreError> {
+    let node = &connection.node;
+    let client_id = &connection.client_id;
+    let Some(claim) = connection.present_claim() else {
+        return Ok("displaced");
+    };
+    let registration = registration(node, input).await?;
+    let written = async {
+        let now = node.clock.now();
+        node.contents.keep(&*node.store, &registration, now).await?;
+        node.store.update(client_id, &claim, &input.hashes).await
+    };
+    let written = match written.await {
+        Ok(true) => true,
+        Ok(false) => {
+            let holder = holder(connection, input, claim);
+            if !keeping::reassert(node, &holder, &registration).await? {
+                return Ok("displaced");
+            }
+            true
+        }
+        Err(error) => {
+            // It stands here all the same, and is written when the claims are read again.
+            tracing::warn!(%client_id, %error, "cannot write a registration");
+            false
+        }
+    };
+    if !node
+        .registry
+        .update(client_id, &claim, registration, written)
+    {
+        return Ok("displaced");
+    }
+    connection.handle_claimed(Claimed::Taken);
+    Ok("updated")
+}
+
+fn holder(connection: &Connection, input: &ClaimInput, claim: Claim) -> Holder {
+    Holder {
+        client_id: connection.client_id.clone(),
+        node: connection.node.member_id.clone(),
+        claim,
+        instance: input.instance.clone(),
+        connection: input.connection,
+    }
+}
+
+/// The whole registration, with what came along and what was known before.
+async fn registration(node: &NodeState, input: &ClaimInput) -> Result<Registration, StoreError> {
+    let came_along: Vec<_> = input
+        .contents
+        .iter()
+        .map(|(_, hash, text)| node.contents.intern(*hash, || text.clone()))
+        .collect();
+    let registration = node
+        .contents
+        .registration(&*node.store, &input.hashes)
+        .await?;
+    drop(came_along);
+    registration.ok_or_else(|| {
+        StoreError::Corrupt("content that was there a moment ago is missing".to_owned())
+    })
+}
+
+async fn store_contents(node: &NodeState, input: &ClaimInput) -> Result<Registration, StoreError> {
+    let registration = registration(node, input).await?;
+    let now = node.clock.now();
+    node.contents.keep(&*node.store, &registration, now).await?;
+    Ok(registration)
+}
+
+/// Claims, and asks again under the same nonce while there is no answer: if the claim was made
+/// and its answer lost, it is read back, not made twice.
+async fn ask(node: &Arc<NodeState>, request: &ClaimRequest) -> Result<Answer, StoreError> {
+    let mut tries = 1;
+    loop {
+        match node.store.claim(request).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if tries == limits::CLAIM_TRIES => {
+                let lost = releasing::release_unanswered(node.clone(), request.clone());
+                node.errands.spawn(lost);
+                return Err(error);
+            }
+            Err(error) => {
+                tracing::debug!(client_id = %request.client_id, %error, tries, "no answer to a claim");
+                tries += 1;
+                sleep(limits::RETRY_INTERVAL).await;
+            }
+        }
+    }
+}
+
+/// From here on the node answers for the sessions of this client ID.
+async fn remember_ended_sessions(connection: &Connection) {
+    let node = &connection.node;
+    match node.store.ended_sessions(&connection.client_id).await {
+        Ok(sessions) => {
+            for session in sessions {
+                node.registry.end_session(&connection.client_id, &session);
+            }
+        }
+        Err(error) => {
+            tracing::warn!(client_id = %connection.client_id, %error, "cannot read ended sessions");
+        }
+    }
+}
+
+/// Has the former holder let go, or gives it its time to.
+async fn make_way(
+    connection: &Arc<Connection>,
+    input: &ClaimInput,
+    previous: Option<Holder>,
+    ours: &NewerHolder,
+) {
+    let node = &connection.node;
+    displace_here(node, &connection.client_id, ours);
+    let is_here = |holder: &Holder| {
+        holder.node == node.member_id && holder.claim.incarnation == node.incarnation
+    };
+    let Some(previous) = previous.filter(|holder| !is_here(holder)) else {
+        return;
+    };
+    let telling = displacing::tell(node.clone(), previous, ours.clone(), input.connection);
+    // It goes on in the background if it takes longer.
+    let told = node.errands.spawn(telling);
+    if timeout(node.timings.displace_wait, told).await.is_err() {
+        tracing::info!(client_id = %connection.client_id, "the former holder has not let go yet");
+    }
+}

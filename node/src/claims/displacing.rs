@@ -1,0 +1,96 @@
+//! A newer claim takes a client ID away from an older one.
+
+use std::sync::Arc;
+
+use clientmcp_cluster::view::Whereabouts;
+use clientmcp_core::claim::{Epoch, Holder};
+use clientmcp_core::ids::ClientId;
+use clientmcp_proto::v1::{DisplaceRequest, Target, displace_response::Outcome};
+use tokio::time::{Instant, sleep};
+
+use crate::connection::successor;
+use crate::limits;
+use crate::peers::PeerError;
+use crate::registry::{Displaced, NewerHolder};
+use crate::state::NodeState;
+
+/// Ends whatever is held here under an older claim. When this returns, nothing more is
+/// dispatched to it. Gives the epoch of what is held here if that is newer.
+pub(crate) fn displace_here(
+    node: &NodeState,
+    client_id: &ClientId,
+    by: &NewerHolder,
+) -> Option<Epoch> {
+    match node.registry.displace(client_id, by) {
+        Displaced::Removed(holding) => {
+            node.metrics.apps.dec();
+            let to = if by.incarnation == node.incarnation {
+                "here"
+            } else {
+                "elsewhere"
+            };
+            node.metrics.displaced.with_label_values(&[to]).inc();
+            tracing::info!(%client_id, socket = holding.connection.number, to = %by.node, "displaced");
+            holding
+                .connection
+                .displace(successor(&holding.instance, Some(&by.instance)));
+            None
+        }
+        Displaced::NothingOlder => None,
+        Displaced::HeldNewer(claim) => Some(claim.epoch),
+    }
+}
+
+/// Tells the former holder until it has let go or is gone.
+pub(super) async fn tell(
+    node: Arc<NodeState>,
+    previous: Holder,
+    ours: NewerHolder,
+    connection: u64,
+) {
+    let began = Instant::now();
+    // A run that this node has never seen may have joined a moment ago.
+    let known_within = 2 * node.timings.heartbeat;
+    loop {
+        let view = node.membership.view();
+        let (address, lost) = match view.whereabouts(&previous.node, previous.claim.incarnation) {
+            Whereabouts::Present(member) => (member.address.clone(), false),
+            Whereabouts::Lost(lost) => (lost.member.address.clone(), true),
+            Whereabouts::Unknown if began.elapsed() < known_within => {
+                sleep(limits::RETRY_INTERVAL).await;
+                continue;
+            }
+            Whereabouts::Unknown => return,
+        };
+        let request = request(&previous, &ours, connection);
+        match node.peers.displace(&address, request).await {
+            Ok(response) => return settle(&previous.client_id, response.outcome),
+            // Nobody can serve a socket where nobody listens.
+            Err(PeerError::Refused) => return,
+            Err(PeerError::Silent) if lost => return,
+            Err(PeerError::Silent) => sleep(limits::RETRY_INTERVAL).await,
+        }
+    }
+}
+
+fn request(previous: &Holder, ours: &NewerHolder, connection: u64) -> DisplaceRequest {
+    DisplaceRequest {
+        target: Some(Target {
+            node_id: previous.node.to_string(),
+            incarnation: previous.claim.incarnation.0,
+        }),
+        client_id: previous.client_id.to_string(),
+        node_id: ours.node.to_string(),
+        incarnation: ours.incarnation.0,
+        epoch: ours.epoch.0,
+        instance: ours.instance.to_string(),
+        connection,
+    }
+}
+
+/// It has let go, or holds something newer still: then it is about to tell us so itself.
+fn settle(client_id: &ClientId, outcome: Option<Outcome>) {
+    if let Some(Outcome::Newer(newer)) = outcome {
+        tracing::info!(%client_id, node = newer.node_id, "a newer claim is held there");
+    }
+}

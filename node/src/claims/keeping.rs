@@ -1,0 +1,128 @@
+//! Reading the claims again: a claim that was lost here or in the store is noticed, at the latest
+//! after [`limits::RENEW_INTERVAL`].
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use clientmcp_cluster::store::{Restored, StoreError};
+use clientmcp_core::claim::Holder;
+use clientmcp_core::close::{CloseCode, Closing};
+use clientmcp_core::ids::ClientId;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::displace_here;
+use crate::content::Registration;
+use crate::limits;
+use crate::registry::{Holding, NewerHolder};
+use crate::state::NodeState;
+
+/// What the keeping task wakes for.
+enum Event {
+    /// It is time for the next round.
+    Due,
+    /// The process was paused: others may have taken over what it holds.
+    Paused,
+}
+
+/// Reads all claims and renews all contents, round after round, until it is dropped.
+pub(crate) async fn keep(node: Arc<NodeState>) {
+    let mut pauses = node.membership.pauses();
+    let mut next_round = Instant::now() + limits::RENEW_INTERVAL;
+    loop {
+        let event = tokio::select! {
+            () = sleep_until(next_round) => Event::Due,
+            Ok(()) = pauses.changed() => Event::Paused,
+        };
+        if matches!(event, Event::Paused) {
+            tracing::warn!("this process was paused: reading its claims again");
+            node.fenced.store(true, Ordering::Release);
+        }
+        node.peers.retain(&node.membership.view());
+        while let Err(error) = read_again(&node).await {
+            tracing::warn!(%error, fenced = node.is_fenced(), "cannot read the claims again");
+            sleep(limits::RETRY_INTERVAL).await;
+        }
+        node.fenced.store(false, Ordering::Release);
+        next_round = Instant::now() + limits::RENEW_INTERVAL;
+    }
+}
+
+async fn read_again(node: &Arc<NodeState>) -> Result<(), StoreError> {
+    let holdings = node.registry.holdings();
+    for batch in holdings.chunks(limits::RENEW_BATCH) {
+        let claims: Vec<_> = batch
+            .iter()
+            .map(|(client_id, holding)| (client_id.clone(), holding.claim))
+            .collect();
+        let held = node.store.renew(&claims).await?;
+        for ((client_id, holding), held) in batch.iter().zip(held) {
+            keep_one(node, client_id, holding, held).await?;
+        }
+    }
+    node.contents.renew(&*node.store, node.clock.now()).await
+}
+
+async fn keep_one(
+    node: &Arc<NodeState>,
+    client_id: &ClientId,
+    holding: &Holding,
+    held: bool,
+) -> Result<(), StoreError> {
+    let hashes = holding.registration.hashes();
+    if !held {
+        let holder = Holder {
+            client_id: client_id.clone(),
+            node: node.member_id.clone(),
+            claim: holding.claim,
+            instance: holding.instance.clone(),
+            connection: holding.number,
+        };
+        reassert(node, &holder, &holding.registration).await?;
+    } else if !holding.written && node.store.update(client_id, &holding.claim, hashes).await? {
+        node.registry
+            .mark_written(client_id, &holding.claim, hashes);
+    }
+    Ok(())
+}
+
+/// Writes a claim again that the store does not have. `false`: somebody else has a newer one,
+/// and the app here was told.
+pub(super) async fn reassert(
+    node: &NodeState,
+    holder: &Holder,
+    registration: &Registration,
+) -> Result<bool, StoreError> {
+    // A store that lost the claim may have lost the contents as well.
+    registration.distrust();
+    let now = node.clock.now();
+    node.contents.keep(&*node.store, registration, now).await?;
+    let hashes = registration.hashes();
+    match node.store.restore(holder, hashes).await? {
+        Restored::Held => {
+            tracing::info!(client_id = %holder.client_id, "wrote a claim again");
+            node.registry
+                .mark_written(&holder.client_id, &holder.claim, hashes);
+            Ok(true)
+        }
+        Restored::Beaten { by } if by.claim.epoch == holder.claim.epoch => {
+            // A tie, after a store that had lost both: the app comes back to whoever is right.
+            if let Some(holding) = node.registry.remove(&holder.client_id, &holder.claim) {
+                node.metrics.apps.dec();
+                let closing = "another node holds this client ID too: connect again";
+                let closing = Closing::new(CloseCode::Restart, closing);
+                holding.connection.close(closing);
+            }
+            Ok(false)
+        }
+        Restored::Beaten { by } => {
+            let by = NewerHolder {
+                node: by.node,
+                incarnation: by.claim.incarnation,
+                epoch: by.claim.epoch,
+                instance: by.instance,
+            };
+            displace_here(node, &holder.client_id, &by);
+            Ok(false)
+        }
+    }
+}

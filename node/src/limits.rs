@@ -1,0 +1,68 @@
+//! What the node's own sockets and tables may use. Limits of the protocol stand in
+//! [`clientmcp_core::limits`].
+
+use std::time::Duration;
+
+use clientmcp_core::limits;
+use clientmcp_proto::link;
+
+/// Connections of one listener that are open at once, app sockets among them.
+pub(crate) const CONNECTIONS: usize = 200_000;
+/// After a failure to accept.
+pub(crate) const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
+/// From accepting a connection to its first request, head and all: a connection that dribbles
+/// bytes is not kept longer.
+pub(crate) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Header fields of one request.
+pub(crate) const HEADERS: usize = 128;
+/// The head of a request; above, the answer is 431.
+pub(crate) const HEADER_BYTES: usize = limits::HANDSHAKE_HEADER_BYTES;
+/// gRPC requests under way on one connection: each GET stream of an agent is one `Watch`.
+pub(crate) const HTTP2_STREAMS: u32 = 100_000;
+
+/// A node that stops looks so often which sockets have no call in flight any more.
+pub(crate) const DRAIN_STEP: Duration = Duration::from_millis(50);
+/// A node that stops gives all sockets so long to end: more than each of them takes.
+pub(crate) const SOCKETS_END_WITHIN: Duration = Duration::from_secs(6);
+/// A node that stops waits so long for each thing that it tells the store.
+pub(crate) const STORE_WAIT: Duration = Duration::from_secs(2);
+/// From the opening of a link to its first frame.
+pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// A closed socket waits so long for the peer's close frame.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// A frame that a closing socket has begun to write may take so long to go out.
+pub(crate) const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes of queued messages that are written together.
+pub(crate) const WRITE_BATCH_BYTES: usize = 64 * 1024;
+
+/// Registers that are brought to the store at the same time.
+pub(crate) const REGISTERS_AT_ONCE: usize = 256;
+/// Tries to bring one register to a store that does not answer.
+pub(crate) const CLAIM_TRIES: u32 = 3;
+/// Between two tries to tell a former holder, and between tries to give a claim up.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(250);
+/// Tries to give a claim up in a store that does not answer.
+pub(crate) const RELEASE_TRIES: u32 = 240;
+/// Between two rounds in which the node reads its claims again.
+pub(crate) const RENEW_INTERVAL: Duration = Duration::from_secs(30);
+/// Claims that are read again with one command.
+pub(crate) const RENEW_BATCH: usize = 500;
+/// Client IDs that are looked for in the store at the same time.
+pub(crate) const LOOKUPS_AT_ONCE: usize = 256;
+/// A lookup waits so long for a register that is under way here.
+pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(2);
+/// While somebody watches an absent client ID, its record is read so often.
+pub(crate) const WATCH_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Sessions of one client ID whose end is remembered in memory.
+pub(crate) const ENDED_SESSIONS: usize = 1_024;
+
+/// Answered calls of one link that wait to be settled.
+pub(crate) const UNSETTLED_CALLS: usize = 65_536;
+
+/// Sizes of the links to routers.
+pub(crate) const LINK: link::Limits = link::Limits {
+    chunk_bytes: limits::LINK_CHUNK_BYTES,
+    window_bytes: limits::LINK_WINDOW_BYTES,
+    payload_bytes: limits::MESSAGE_BYTES,
+    queue_bytes: 64 * 1024 * 1024,
+};

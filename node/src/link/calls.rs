@@ -1,0 +1,281 @@
+//! Calls of a link, from their arrival to the app that gets them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clientmcp_core::channel::{CallRequest, Origin};
+use clientmcp_core::ids::{CallId, ClientId, InstanceId};
+use clientmcp_core::json::Json;
+use clientmcp_core::mcp::version::Era;
+use clientmcp_core::message::Call as AppCall;
+use clientmcp_core::registration::ContentHash;
+use clientmcp_proto::link::CallKey;
+use clientmcp_proto::v1::outcome::Outcome as Word;
+use clientmcp_proto::v1::{self, NotHere, Settled, not_here};
+use tokio::time::Instant;
+
+use super::Link;
+use super::replies::{call_id, label, lost, refusal, session_ended};
+use crate::connection::{Connection, NotTaken};
+use crate::places::{self, Place};
+use crate::state::NodeState;
+
+/// How often a call follows its app that comes and goes while it is looked for.
+const SEEK_ROUNDS: usize = 3;
+
+/// A call that is to be brought to its app.
+#[derive(Debug)]
+struct Delivery {
+    client_id: ClientId,
+    session: Option<String>,
+    arrived: Instant,
+    /// Attach to the call if it runs, and never start it.
+    attach_only: bool,
+    request: CallRequest,
+}
+
+/// What is wrong with a call: its router speaks another language.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("{0} cannot be read")]
+struct Unreadable(&'static str);
+
+impl Link {
+    /// Takes a call that has arrived whole.
+    pub(super) fn begin(self: &Arc<Self>, node: &Arc<NodeState>, call: v1::Call, params: Bytes) {
+        let Some(key) = CallKey::read(&call.call_id) else {
+            return;
+        };
+        let id = call_id(key);
+        let delivery = match Delivery::read(id, call, params) {
+            Ok(delivery) => delivery,
+            Err(error) => {
+                tracing::warn!(link = self.number, call = %id, %error, "call not taken");
+                return self.turn_away(node, id, lost(true));
+            }
+        };
+        if node.is_fenced() {
+            return self.turn_away(node, id, not_here(not_here::Why::StoreUnreachable));
+        }
+        let session = delivery.session.as_deref();
+        match node.registry.connection(&delivery.client_id, session) {
+            Err(_) => self.turn_away(node, id, session_ended()),
+            Ok(None) => self.seek(node, delivery),
+            Ok(Some(connection)) => {
+                if let Some(delivery) = self.hand_over(node, &connection, delivery) {
+                    self.seek(node, delivery);
+                }
+            }
+        }
+    }
+
+    /// Gives a call to a connection. It comes back if the connection has just ended.
+    fn hand_over(
+        self: &Arc<Self>,
+        node: &NodeState,
+        connection: &Arc<Connection>,
+        mut delivery: Delivery,
+    ) -> Option<Delivery> {
+        let id = delivery.request.call.id;
+        // First: the answer may be there before the call returns.
+        self.begins(id, connection);
+        if delivery.attach_only {
+            if connection.attach(self, id).is_err() {
+                self.ends(id, false);
+                self.turn_away(node, id, lost(false));
+            }
+            return None;
+        }
+        let call = &mut delivery.request.call;
+        call.deadline = call.deadline.saturating_sub(delivery.arrived.elapsed());
+        match connection.call(self, delivery.request) {
+            Ok(()) => None,
+            Err(NotTaken::Ended(request)) => {
+                self.ends(id, false);
+                delivery.request = *request;
+                delivery.arrived = Instant::now();
+                Some(delivery)
+            }
+            Err(NotTaken::Refused(why)) => {
+                // A duplicate leaves the call that runs under this ID alone.
+                if why != clientmcp_core::channel::Refusal::Duplicate {
+                    self.ends(id, false);
+                }
+                let word = refusal(why, || connection.tools_hash());
+                self.turn_away(node, id, word);
+                None
+            }
+        }
+    }
+
+    /// Looks for the app of a call, in a task of its own.
+    fn seek(self: &Arc<Self>, node: &Arc<NodeState>, delivery: Delivery) {
+        let id = delivery.request.call.id;
+        let (link, node) = (self.clone(), node.clone());
+        // Entered before the task can end.
+        let mut calls = self.calls();
+        let seeking = tokio::spawn(async move {
+            link.follow(&node, delivery).await;
+            link.calls().sought.remove(&id);
+        });
+        calls.sought.insert(id, seeking.abort_handle());
+    }
+
+    async fn follow(self: &Arc<Self>, node: &Arc<NodeState>, mut delivery: Delivery) {
+        let id = delivery.request.call.id;
+        for _ in 0..SEEK_ROUNDS {
+            let session = delivery.session.as_deref();
+            let word = match places::find(node, &delivery.client_id, session).await {
+                Place::Here(holding) => {
+                    match self.hand_over(node, &holding.connection, delivery) {
+                        None => return,
+                        Some(back) => delivery = back,
+                    }
+                    continue;
+                }
+                Place::SessionEnded => session_ended(),
+                Place::Elsewhere(elsewhere) => Word::Elsewhere(elsewhere),
+                Place::Absent(absent, _) => Word::Absent(absent),
+                Place::Unknown => not_here(not_here::Why::StoreUnreachable),
+            };
+            return self.turn_away(node, id, word);
+        }
+        self.turn_away(node, id, lost(true));
+    }
+
+    /// Gives a call up whose app is being looked for. `false`: there is none.
+    pub(super) fn stop_seeking(&self, id: CallId) -> bool {
+        let sought = self.calls().sought.remove(&id);
+        if let Some(seeking) = &sought {
+            seeking.abort();
+        }
+        sought.is_some()
+    }
+
+    /// These answers arrived.
+    pub(super) fn settle(&self, settled: &Settled) {
+        let ids = settled.call_ids.iter();
+        let ids: Vec<CallId> = ids
+            .filter_map(|id| CallKey::read(id))
+            .map(call_id)
+            .collect();
+        let of_connections = {
+            let mut calls = self.calls();
+            by_connection(
+                ids.into_iter()
+                    .filter_map(|id| Some((id, calls.unsettled.remove(&id)?))),
+            )
+        };
+        for (connection, ids) in of_connections {
+            connection.settled(&ids);
+        }
+    }
+
+    /// The link is lost: its calls wait for another one.
+    pub(super) fn lose(&self) {
+        let (running, sought) = {
+            let mut calls = self.calls();
+            calls.unsettled.clear();
+            let running = by_connection(calls.running.drain());
+            (running, std::mem::take(&mut calls.sought))
+        };
+        for seeking in sought.values() {
+            seeking.abort();
+        }
+        for (connection, ids) in running {
+            connection.orphan(self, &ids);
+        }
+    }
+
+    fn turn_away(&self, node: &NodeState, id: CallId, word: Word) {
+        node.metrics.calls.with_label_values(&[label(&word)]).inc();
+        self.say(id, word);
+    }
+}
+
+/// Groups calls by the connection that has them; those whose connection is gone are left out.
+fn by_connection(
+    calls: impl Iterator<Item = (CallId, Weak<Connection>)>,
+) -> Vec<(Arc<Connection>, Vec<CallId>)> {
+    let mut groups: HashMap<u64, (Arc<Connection>, Vec<CallId>)> = HashMap::new();
+    for (id, connection) in calls {
+        if let Some(connection) = connection.upgrade() {
+            let group = groups.entry(connection.number);
+            group.or_insert_with(|| (connection, Vec::new())).1.push(id);
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_unstable_by_key(|(connection, _)| connection.number);
+    groups
+}
+
+fn not_here(why: not_here::Why) -> Word {
+    Word::NotHere(NotHere { why: why.into() })
+}
+
+impl Delivery {
+    fn read(id: CallId, call: v1::Call, params: Bytes) -> Result<Self, Unreadable> {
+        let era = match call.era() {
+            v1::Era::Legacy => Era::Legacy,
+            v1::Era::Modern => Era::Modern,
+            v1::Era::Unspecified => return Err(Unreadable("the era")),
+        };
+        let session = some(call.session_id);
+        let origin = match &session {
+            Some(session) if !call.request_id.is_empty() => Some(Origin {
+                session: session.clone(),
+                request_id: json(call.request_id, "the request id")?,
+            }),
+            _ => None,
+        };
+        let instance = some(call.instance).map(|instance| InstanceId::parse(&instance));
+        let root_id = CallKey::read(&call.root_id).map_or(id, call_id);
+        Ok(Self {
+            client_id: ClientId::parse(&call.client_id).map_err(|_| Unreadable("the client ID"))?,
+            arrived: Instant::now(),
+            attach_only: call.attach_only,
+            request: CallRequest {
+                call: AppCall {
+                    id,
+                    root_id,
+                    round: call.round,
+                    attempt: call.attempt,
+                    method: call.method,
+                    params: json(params, "the params")?,
+                    deadline: Duration::from_millis(call.deadline_ms),
+                    traceparent: some(call.traceparent),
+                    tracestate: some(call.tracestate),
+                    context: json(call.context, "the context")?,
+                },
+                era,
+                instance: instance
+                    .transpose()
+                    .map_err(|_| Unreadable("the instance"))?,
+                tools_hash: hash(&call.tools_hash, "the tools' hash")?,
+                rest_hash: hash(&call.rest_hash, "the rest's hash")?,
+                origin,
+            },
+            session,
+        })
+    }
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn hash(text: &str, what: &'static str) -> Result<Option<ContentHash>, Unreadable> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    ContentHash::parse(text).map(Some).ok_or(Unreadable(what))
+}
+
+/// The router has checked it. An attach has neither params nor context.
+fn json(text: Bytes, what: &'static str) -> Result<Json, Unreadable> {
+    if text.is_empty() {
+        return Ok(Json::EMPTY_OBJECT);
+    }
+    Json::trusted(text).map_err(|_| Unreadable(what))
+}

@@ -1,0 +1,171 @@
+//! What a link tells its router.
+
+use bytes::Bytes;
+use clientmcp_core::channel::{Outcome as AppOutcome, Refusal};
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{CallId, InstanceId};
+use clientmcp_core::json::Json;
+use clientmcp_proto::link::{CallKey, SendError};
+use clientmcp_proto::v1::outcome::Outcome as Word;
+use clientmcp_proto::v1::{
+    Cancelled, Dispatched, Event, Lost, Outcome, Refused, TimedOut, event, node_frame, refused,
+};
+use uuid::Uuid;
+
+use super::Link;
+
+/// The app that a call went to.
+#[derive(Debug, Clone)]
+pub(crate) struct DispatchedTo {
+    pub(crate) instance: InstanceId,
+    pub(crate) connection: u64,
+    pub(crate) epoch: Epoch,
+    pub(crate) resumes: bool,
+}
+
+impl Link {
+    /// The call is on its way to the app.
+    pub(crate) fn dispatched(&self, id: CallId, to: &DispatchedTo) {
+        self.send(node_frame::Frame::Dispatched(Dispatched {
+            call_id: key(id).to_bytes(),
+            instance: to.instance.to_string(),
+            connection: to.connection,
+            epoch: to.epoch.0,
+            resume: to.resumes,
+        }));
+    }
+
+    /// The call makes progress.
+    pub(crate) fn progress(&self, id: CallId, progress: Json) {
+        self.event(id, event::Event::Progress(progress.into_bytes()));
+    }
+
+    /// The call has something to say.
+    pub(crate) fn log(&self, id: CallId, log: Json) {
+        self.event(id, event::Event::Log(log.into_bytes()));
+    }
+
+    /// The last word of an app on a call. `remembered`: it wants to know when it arrived.
+    pub(crate) fn answer(&self, id: CallId, outcome: AppOutcome, remembered: bool) {
+        self.ends(id, remembered);
+        match outcome {
+            AppOutcome::Result(result) => self.payload(id, result.into_bytes(), Word::Result),
+            AppOutcome::Error(error) => self.payload(id, error.into_bytes(), Word::Error),
+            AppOutcome::NotDelivered => self.say(id, lost(true)),
+            AppOutcome::Lost => self.say(id, lost(false)),
+            AppOutcome::TimedOut => self.say(id, Word::TimedOut(TimedOut {})),
+            AppOutcome::Cancelled => self.say(id, Word::Cancelled(Cancelled {})),
+        }
+    }
+
+    /// The last word on a call, without a payload.
+    pub(super) fn say(&self, id: CallId, word: Word) {
+        self.send(node_frame::Frame::Outcome(Outcome {
+            call_id: key(id).to_bytes(),
+            outcome: Some(word),
+            payload_bytes: 0,
+        }));
+    }
+
+    /// A payload that finds no room on the link: the call ran, its answer is lost, and that is
+    /// said. The link goes on for the others.
+    fn payload(&self, id: CallId, payload: Bytes, word: fn(Bytes) -> Word) {
+        let sent = self
+            .outbox
+            .send_payload(key(id), payload, |within, payload_bytes| {
+                node_frame::Frame::Outcome(Outcome {
+                    call_id: key(id).to_bytes(),
+                    outcome: Some(word(within)),
+                    payload_bytes,
+                })
+            });
+        match sent {
+            Ok(()) | Err(SendError::Closed) => {}
+            Err(error) => {
+                tracing::warn!(link = self.number, call = %id, %error, "an answer was dropped");
+                self.say(id, lost(false));
+            }
+        }
+    }
+
+    fn event(&self, id: CallId, event: event::Event) {
+        self.send(node_frame::Frame::Event(Event {
+            call_id: key(id).to_bytes(),
+            event: Some(event),
+        }));
+    }
+
+    pub(super) fn send(&self, frame: node_frame::Frame) {
+        match self.outbox.send(frame) {
+            Ok(()) | Err(SendError::Closed) => {}
+            Err(error) => tracing::warn!(link = self.number, %error, "the router does not read"),
+        }
+    }
+}
+
+/// A call as frames name it.
+pub(super) fn key(id: CallId) -> CallKey {
+    CallKey(id.0.into_bytes())
+}
+
+/// A call as the app knows it.
+pub(super) fn call_id(key: CallKey) -> CallId {
+    CallId(Uuid::from_bytes(key.0))
+}
+
+/// The app's socket, or the call, was lost.
+pub(super) fn lost(not_delivered: bool) -> Word {
+    Word::Lost(Lost { not_delivered })
+}
+
+/// A call that a connection did not take.
+pub(super) fn refusal(refusal: Refusal, tools_hash: impl FnOnce() -> String) -> Word {
+    let why = match refusal {
+        Refusal::Unavailable => return lost(true),
+        // The instance that is meant has gone: what it did before is not known.
+        Refusal::OtherInstance => return lost(false),
+        Refusal::Cancelled => return Word::Cancelled(Cancelled {}),
+        Refusal::Stale => refused::Why::Stale,
+        Refusal::TooManyCalls => refused::Why::TooManyCalls,
+        Refusal::QueueFull => refused::Why::QueueFull,
+        Refusal::TooLarge => refused::Why::TooLarge,
+        Refusal::Duplicate => refused::Why::Duplicate,
+    };
+    let tools_hash = match why {
+        refused::Why::Stale => tools_hash(),
+        _ => String::new(),
+    };
+    Word::Refused(Refused {
+        why: why.into(),
+        tools_hash,
+    })
+}
+
+/// The session in whose name the call was made was ended.
+pub(super) fn session_ended() -> Word {
+    Word::Refused(Refused {
+        why: refused::Why::SessionEnded.into(),
+        tools_hash: String::new(),
+    })
+}
+
+/// What a metric calls a word that no app has said.
+pub(super) fn label(word: &Word) -> &'static str {
+    match word {
+        Word::Elsewhere(_) => "elsewhere",
+        Word::Absent(_) => "absent",
+        Word::NotHere(_) => "not_here",
+        Word::Lost(_) => "lost",
+        Word::Cancelled(_) => "cancelled",
+        Word::Refused(refused) => match refused.why() {
+            refused::Why::Stale => "stale",
+            refused::Why::TooManyCalls => "too_many_calls",
+            refused::Why::QueueFull => "queue_full",
+            refused::Why::TooLarge => "too_large",
+            refused::Why::SessionEnded => "session_ended",
+            refused::Why::Duplicate => "duplicate",
+            refused::Why::Unspecified => "refused",
+        },
+        Word::Result(_) | Word::Error(_) | Word::TimedOut(_) => "answered",
+    }
+}

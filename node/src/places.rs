@@ -1,0 +1,188 @@
+//! Where a client ID is, when this node does not hold it: the store knows.
+//!
+//! A record counts as long as the run of the node that wrote it lives. A run whose lease has
+//! lapsed may still be reached, and is called then: probes decide reachability, leases only
+//! placement.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clientmcp_cluster::member::Standing;
+use clientmcp_cluster::store::{Record, StoreError};
+use clientmcp_cluster::view::{Loss, Whereabouts};
+use clientmcp_core::claim::Holder;
+use clientmcp_core::close::Departure;
+use clientmcp_core::ids::ClientId;
+use clientmcp_core::registration::Hashes;
+use clientmcp_proto::v1::absent::Why;
+use clientmcp_proto::v1::{Absent, Elsewhere};
+
+use crate::claims;
+use crate::limits;
+use crate::registry::{Found, Holding};
+use crate::state::NodeState;
+
+/// Where a client ID is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// It is held here.
+    Here(Box<Holding>),
+    /// The session in whose name it was asked was ended.
+    SessionEnded,
+    /// Another node holds it.
+    Elsewhere(Elsewhere),
+    /// Nobody does. It offered this, if that is remembered.
+    Absent(Absent, Option<Hashes>),
+    /// The store did not answer.
+    Unknown,
+}
+
+/// Finds a client ID. Reads the store only if it is not held here.
+pub(crate) async fn find(
+    node: &Arc<NodeState>,
+    client_id: &ClientId,
+    session: Option<&str>,
+) -> Place {
+    let registering = match node.registry.find(client_id, session) {
+        Found::Here(holding) => return Place::Here(holding),
+        Found::SessionEnded => return Place::SessionEnded,
+        Found::NotHere { registering } => registering,
+    };
+    if registering {
+        await_register(node, client_id).await;
+    }
+    let Ok(_turn) = node.lookups.acquire().await else {
+        return Place::Unknown;
+    };
+    let read = read(node, client_id, session).await;
+    // It may have come while the store was asked.
+    match (node.registry.find(client_id, session), read) {
+        (Found::Here(holding), _) => Place::Here(holding),
+        (Found::SessionEnded, _) => Place::SessionEnded,
+        (Found::NotHere { .. }, Ok(place)) => place,
+        (Found::NotHere { .. }, Err(error)) => {
+            tracing::debug!(%client_id, %error, "cannot look a client ID up");
+            Place::Unknown
+        }
+    }
+}
+
+/// Waits for a register that is under way here, for a little while.
+async fn await_register(node: &NodeState, client_id: &ClientId) {
+    let mut presence = node.registry.presence(client_id);
+    let registered = async {
+        while matches!(
+            node.registry.find(client_id, None),
+            Found::NotHere { registering: true }
+        ) {
+            presence.changed().await;
+        }
+    };
+    // Whatever came of it is looked at next.
+    let _ = tokio::time::timeout(limits::REGISTER_WAIT, registered).await;
+}
+
+async fn read(
+    node: &Arc<NodeState>,
+    client_id: &ClientId,
+    session: Option<&str>,
+) -> Result<Place, StoreError> {
+    if let Some(session) = session {
+        let ended = node.store.ended_sessions(client_id).await?;
+        if ended.iter().any(|ended| ended == session) {
+            return Ok(Place::SessionEnded);
+        }
+    }
+    let Some(record) = node.store.record(client_id).await? else {
+        return Ok(Place::Absent(absent(Why::NeverSeen, Duration::ZERO), None));
+    };
+    judge(node, client_id, record).await
+}
+
+/// What a record means, given what is known of the node that wrote it.
+async fn judge(
+    node: &Arc<NodeState>,
+    client_id: &ClientId,
+    record: Record,
+) -> Result<Place, StoreError> {
+    let hashes = Some(record.hashes);
+    let Some(holder) = record.holder else {
+        let (departure, ago) = record
+            .departed
+            .unwrap_or((Departure::Clean, Duration::ZERO));
+        return Ok(Place::Absent(
+            absent(why(node, departure, ago), ago),
+            hashes,
+        ));
+    };
+    let incarnation = holder.claim.incarnation;
+    if node.is_me(holder.node.as_str(), incarnation.0) {
+        return Ok(Place::Absent(give_back(node, client_id, holder), hashes));
+    }
+    let view = node.membership.view();
+    Ok(match view.whereabouts(&holder.node, incarnation) {
+        Whereabouts::Present(_) => Place::Elsewhere(elsewhere(&holder)),
+        Whereabouts::Lost(lost) => {
+            let ago = node.membership.now().since(lost.since);
+            if lost.how == Loss::Lapsed && answers(node, &lost.member.address, &holder).await {
+                return Ok(Place::Elsewhere(elsewhere(&holder)));
+            }
+            Place::Absent(absent(why(node, Departure::Lost, ago), ago), hashes)
+        }
+        Whereabouts::Unknown if has_just_joined(node, &holder).await? => {
+            Place::Elsewhere(elsewhere(&holder))
+        }
+        Whereabouts::Unknown => Place::Absent(absent(Why::Gone, node.timings.grace), hashes),
+    })
+}
+
+/// A run that the view does not have yet is among the members that the store names.
+async fn has_just_joined(node: &NodeState, holder: &Holder) -> Result<bool, StoreError> {
+    let members = node.store.members().await?;
+    Ok(members.iter().any(|observed| {
+        observed.member.id == holder.node
+            && observed.member.incarnation == holder.claim.incarnation
+            && matches!(observed.standing, Standing::Alive { .. })
+    }))
+}
+
+/// A record that names this run for what it does not hold is left over from a claim or a release
+/// that never got its answer.
+fn give_back(node: &Arc<NodeState>, client_id: &ClientId, holder: Holder) -> Absent {
+    let found = node.registry.find(client_id, None);
+    if matches!(found, Found::NotHere { registering: false }) {
+        tracing::info!(%client_id, "giving a claim back that nobody here has");
+        let client_id = client_id.clone();
+        let giving = claims::release(node.clone(), client_id, holder.claim, Departure::Lost);
+        node.errands.spawn(giving);
+    }
+    absent(Why::Away, Duration::ZERO)
+}
+
+async fn answers(node: &NodeState, address: &str, holder: &Holder) -> bool {
+    node.peers.identify(address).await == Ok(holder.claim.incarnation)
+}
+
+fn why(node: &NodeState, departure: Departure, ago: Duration) -> Why {
+    let grace = match departure {
+        Departure::Clean => Duration::ZERO,
+        Departure::Left => node.timings.grace_after_leaving,
+        Departure::Lost => node.timings.grace,
+    };
+    if ago < grace { Why::Away } else { Why::Gone }
+}
+
+fn absent(why: Why, since: Duration) -> Absent {
+    Absent {
+        why: why.into(),
+        since_ms: since.as_millis().try_into().unwrap_or(u64::MAX),
+    }
+}
+
+pub(crate) fn elsewhere(holder: &Holder) -> Elsewhere {
+    Elsewhere {
+        node_id: holder.node.to_string(),
+        incarnation: holder.claim.incarnation.0,
+        epoch: holder.claim.epoch.0,
+    }
+}

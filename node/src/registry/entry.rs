@@ -1,0 +1,90 @@
+//! What the table has of one client ID.
+
+use std::collections::{HashMap, VecDeque};
+
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::InstanceId;
+use tokio::sync::watch;
+
+use super::sessions::Stream;
+use super::{Holding, NewerHolder, Presence};
+use crate::limits;
+
+/// One client ID.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) holding: Option<Box<Holding>>,
+    /// The highest epoch that is known.
+    pub(super) seen: Epoch,
+    /// The instance that has it.
+    pub(super) newest: Option<InstanceId>,
+    /// Registers under way.
+    pub(super) registering: usize,
+    /// Watches of the presence.
+    pub(super) watching: usize,
+    /// Legacy sessions that were ended, the latest last: few, and bounded.
+    ended_sessions: VecDeque<Box<str>>,
+    /// The GET stream of each legacy session.
+    pub(super) streams: HashMap<Box<str>, Stream>,
+    /// There once somebody watches.
+    presence: Option<watch::Sender<Presence>>,
+}
+
+impl Entry {
+    pub(super) fn is_unused(&self) -> bool {
+        self.holding.is_none() && self.registering == 0 && self.watching == 0
+    }
+
+    /// Notes the epoch of a claim.
+    pub(super) fn see(&mut self, epoch: Epoch, instance: &InstanceId) {
+        if epoch >= self.seen {
+            self.seen = epoch;
+            self.newest = Some(instance.clone());
+        }
+    }
+
+    pub(super) fn is_ended(&self, session: &str) -> bool {
+        self.ended_sessions.iter().any(|ended| **ended == *session)
+    }
+
+    pub(super) fn end_session(&mut self, session: &str) {
+        if self.is_ended(session) {
+            return;
+        }
+        if self.ended_sessions.len() == limits::ENDED_SESSIONS {
+            self.ended_sessions.pop_front();
+        }
+        self.ended_sessions.push_back(session.into());
+    }
+
+    pub(super) fn subscribe(&mut self) -> watch::Receiver<Presence> {
+        let now = self.present();
+        self.presence
+            .get_or_insert_with(|| watch::channel(now).0)
+            .subscribe()
+    }
+
+    /// Wakes who watches, with what there is.
+    pub(super) fn announce(&self) {
+        if let Some(presence) = &self.presence {
+            presence.send_replace(self.present());
+        }
+    }
+
+    /// Wakes who watches: the client ID has a newer holder.
+    pub(super) fn announce_move(&self, to: NewerHolder) {
+        if let Some(presence) = &self.presence {
+            presence.send_replace(Presence::MovedTo(to));
+        }
+    }
+
+    fn present(&self) -> Presence {
+        match &self.holding {
+            Some(holding) => Presence::Here {
+                epoch: holding.claim.epoch,
+                hashes: *holding.registration.hashes(),
+            },
+            None => Presence::NotHere,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What all tasks of a node share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use clientmcp_cluster::membership::Membership;
+use clientmcp_cluster::store::Store;
+use clientmcp_core::close::Closing;
+use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_core::secret::Secrets;
+use clientmcp_core::timings::Timings;
+use clientmcp_core::token::{BearerToken, ServeGrant, Verifier};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::{self, Clock};
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::content::Contents;
+use crate::limits;
+use crate::metrics::Metrics;
+use crate::peers::Peers;
+use crate::registry::Registry;
+
+/// One node.
+#[derive(Debug)]
+pub(crate) struct NodeState {
+    /// The node's name.
+    pub(crate) member_id: MemberId,
+    /// This run of it.
+    pub(crate) incarnation: Incarnation,
+    pub(crate) timings: Arc<Timings>,
+    pub(crate) secrets: Secrets,
+    pub(crate) verifier: Verifier,
+    pub(crate) clock: Clock,
+    pub(crate) store: StoreHandle,
+    pub(crate) membership: Membership,
+    pub(crate) peers: Peers,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) contents: Contents,
+    pub(crate) metrics: Metrics,
+    /// Registers that are brought to the store at the same time.
+    pub(crate) registers: Semaphore,
+    /// Client IDs that are looked for in the store at the same time.
+    pub(crate) lookups: Semaphore,
+    /// App sockets and what they have begun, so that a stop can wait for them.
+    pub(crate) sockets: TaskTracker,
+    /// Releases and displacements under way.
+    pub(crate) errands: TaskTracker,
+    /// No new sockets are taken.
+    pub(crate) draining: CancellationToken,
+    /// Links end, once what they have to say is out.
+    pub(crate) end_links: CancellationToken,
+    /// Whatever still runs is dropped.
+    pub(crate) abort: CancellationToken,
+    /// After a pause nothing is dispatched until the claims were read again.
+    pub(crate) fenced: AtomicBool,
+    numbers: AtomicU64,
+    open: Mutex<BTreeMap<u64, Weak<Connection>>>,
+}
+
+/// The store, with a `Debug` that shows nothing.
+#[derive(Clone)]
+pub(crate) struct StoreHandle(pub(crate) Arc<dyn Store>);
+
+impl std::ops::Deref for StoreHandle {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl std::fmt::Debug for StoreHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
+}
+
+impl NodeState {
+    pub(crate) fn new(
+        config: &Config,
+        incarnation: Incarnation,
+        store: Arc<dyn Store>,
+        membership: Membership,
+        peers: Peers,
+        registry: &prometheus::Registry,
+    ) -> Self {
+        let content_ttl = config.timings.claim_ttl + config.timings.registration_retention;
+        Self {
+            member_id: config.member_id.clone(),
+            incarnation,
+            timings: Arc::new(config.timings),
+            secrets: config.secrets.clone(),
+            verifier: Verifier::new(&config.secrets),
+            clock: Clock::start(),
+            store: StoreHandle(store),
+            membership,
+            peers,
+            registry: Arc::default(),
+            contents: Contents::new(content_ttl),
+            metrics: Metrics::new(registry),
+            registers: Semaphore::new(limits::REGISTERS_AT_ONCE),
+            lookups: Semaphore::new(limits::LOOKUPS_AT_ONCE),
+            sockets: TaskTracker::new(),
+            errands: TaskTracker::new(),
+            draining: CancellationToken::new(),
+            end_links: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            fenced: AtomicBool::new(false),
+            numbers: AtomicU64::new(1),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Enters a socket that is served.
+    pub(crate) fn enter_socket(&self, connection: &Arc<Connection>) {
+        self.metrics.sockets.inc();
+        let entry = Arc::downgrade(connection);
+        self.open().insert(connection.number, entry);
+    }
+
+    /// Takes a socket off the list.
+    pub(crate) fn leave_socket(&self, number: u64) {
+        self.metrics.sockets.dec();
+        self.open().remove(&number);
+    }
+
+    /// The sockets that are served, in the order in which they came.
+    pub(crate) fn open_sockets(&self) -> Vec<Arc<Connection>> {
+        self.open().values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<Connection>>> {
+        // Nothing that runs under the lock panics half-way.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers sockets and links, for logs and for telling them apart.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether a request is meant for this run of this node.
+    pub(crate) fn is_me(&self, node: &str, incarnation: u64) -> bool {
+        self.member_id.as_str() == node && self.incarnation.0 == incarnation
+    }
+
+    /// Whether nothing may be dispatched: the node was paused, and what it holds may be out of
+    /// date.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::Acquire)
+    }
+
+    /// Verifies an app's token.
+    pub(crate) fn verify(&self, token: &BearerToken) -> Result<ServeGrant, Closing> {
+        self.verifier
+            .verify(token.as_str(), clock::unix_seconds())
+            .map_err(|error| error.closing())?
+            .serve()
+            .map_err(|error| error.closing())
+    }
+}

@@ -1,0 +1,243 @@
+//! Apps' WebSocket upgrades: through a router's tunnel on the internal port, or straight from the
+//! app on the public one (SPEC.md §4.1).
+//!
+//! A browser cannot see the status of a failed upgrade. So what an app can mend (its token, its
+//! origin) completes the handshake and closes with a code; what a router can mend (another run of
+//! the node, a node that takes nothing new) is an HTTP status, and the router tries elsewhere.
+
+mod handshake;
+
+use std::sync::Arc;
+
+use clientmcp_core::close::{CloseCode, Closing};
+use clientmcp_core::handshake::SUBPROTOCOL;
+use clientmcp_core::limits::MESSAGE_BYTES;
+use clientmcp_core::mcp::origin::OriginPolicy;
+use clientmcp_core::token::ServeGrant;
+use clientmcp_proto::headers;
+use http::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto::upgrade::downcast;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tonic::body::Body;
+
+use crate::connection::{Connection, stopping};
+use crate::limits;
+use crate::listener::{Place, Response};
+use crate::socket::{self, Frame};
+use crate::state::NodeState;
+use handshake::{Handshake, NoHandshake};
+
+/// Where apps connect, on both ports.
+const PATH: &str = "/v1/connect";
+
+/// Through which port a request came.
+#[derive(Debug, Clone)]
+pub(crate) enum Door {
+    /// A router's tunnel. The router has checked the origin.
+    Tunnel,
+    /// Straight from the app.
+    Public(Arc<OriginPolicy>),
+}
+
+/// What the handshake is completed for.
+type Admitted = Result<ServeGrant, Closing>;
+
+/// Answers a request for an upgrade, and begins to serve the socket.
+pub(crate) fn answer(
+    node: &Arc<NodeState>,
+    door: &Door,
+    mut request: http::Request<Incoming>,
+) -> Response {
+    if request.uri().path() != PATH {
+        return plain(StatusCode::NOT_FOUND, "not found");
+    }
+    if let Some(refusal) = refuse_place(node, door, request.headers()) {
+        return refusal;
+    }
+    let handshake = match handshake::read(&request) {
+        Ok(handshake) => handshake,
+        Err(error) => return no_handshake(node, error),
+    };
+    let admitted = admit(node, door, &handshake, &request);
+    if let Err(closing) = &admitted {
+        tracing::debug!(%closing, "socket refused");
+        count_refusal(node, "token_or_origin");
+    }
+    let place = request.extensions().get::<Place>().cloned();
+    // Nothing of the request outlives this function: its headers pin a buffer of many KiB.
+    let upgrade = hyper::upgrade::on(&mut request);
+    node.sockets
+        .spawn(serve(node.clone(), upgrade, admitted, place));
+    switching(&handshake)
+}
+
+/// Whether the socket belongs to another process; the router finds a better one.
+fn refuse_place(node: &NodeState, door: &Door, headers: &HeaderMap) -> Option<Response> {
+    if matches!(door, Door::Tunnel) {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let meant_for_us = match (text(headers::NODE), text(headers::INCARNATION)) {
+            (Some(name), Some(run)) => {
+                u64::from_str_radix(run, 16).is_ok_and(|run| node.is_me(name, run))
+            }
+            _ => false,
+        };
+        if !meant_for_us {
+            count_refusal(node, "other_incarnation");
+            return Some(plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "another run of this node was meant",
+            ));
+        }
+    }
+    if node.draining.is_cancelled() {
+        count_refusal(node, "draining");
+        let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "the node stops");
+        let seconds = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, seconds);
+        return Some(response);
+    }
+    None
+}
+
+fn admit<B>(
+    node: &NodeState,
+    door: &Door,
+    handshake: &Handshake,
+    request: &http::Request<B>,
+) -> Admitted {
+    if let Door::Public(policy) = door {
+        let authority = request.uri().authority().map(http::uri::Authority::as_str);
+        policy.check(authority, request.headers()).map_err(|_| {
+            let reason = "this page's origin is not allowed: list it with --allowed-origin";
+            Closing::new(CloseCode::Forbidden, reason)
+        })?;
+    }
+    let token = handshake.token.as_ref().map_err(|error| error.closing())?;
+    node.verify(token)
+}
+
+/// Serves the socket once HTTP has let go of it.
+async fn serve(node: Arc<NodeState>, upgrade: OnUpgrade, admitted: Admitted, place: Option<Place>) {
+    let upgraded = match timeout(limits::FIRST_REQUEST_TIMEOUT, upgrade).await {
+        Ok(Ok(upgraded)) => upgraded,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the peer left during the handshake");
+            return;
+        }
+        Err(_) => return,
+    };
+    let Some((stream, leftover)) = into_tcp(upgraded) else {
+        return;
+    };
+    let (reader, writer) = socket::split(stream, &leftover, MESSAGE_BYTES);
+    let served = async {
+        match admitted {
+            Ok(grant) => {
+                let connection = Connection::new(node.clone(), grant);
+                tracing::debug!(client_id = %connection.client_id, socket = connection.number, "connected");
+                connection.run(reader, writer).await;
+            }
+            Err(closing) => refuse(&node, reader, writer, closing).await,
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = node.abort.cancelled() => {}
+    }
+    drop(place);
+}
+
+/// Both ports speak plain TCP below HTTP.
+fn into_tcp(upgraded: Upgraded) -> Option<(TcpStream, bytes::Bytes)> {
+    match downcast::<TokioIo<TcpStream>>(upgraded) {
+        Ok(parts) => Some((parts.io.into_inner(), parts.read_buf)),
+        Err(_) => {
+            tracing::error!("an upgraded connection is no TCP stream");
+            None
+        }
+    }
+}
+
+/// Tells an app why it may not connect, and waits until it knows.
+async fn refuse(
+    node: &NodeState,
+    mut reader: socket::Reader,
+    mut writer: socket::Writer,
+    closing: Closing,
+) {
+    let code = closing.code().to_string();
+    node.metrics.closes.with_label_values(&[&code]).inc();
+    let written = timeout(
+        limits::LAST_WRITE_TIMEOUT,
+        writer.write([Frame::Close(closing)], || ()),
+    );
+    if matches!(written.await, Ok(Ok(()))) {
+        reader.await_close(limits::CLOSE_TIMEOUT).await;
+        writer.finish().await;
+    }
+}
+
+/// Closes all sockets, or those that carry no call. Gives how many are open yet.
+pub(crate) fn close_sockets(node: &NodeState, idle_only: bool) -> usize {
+    let open = node.open_sockets();
+    for connection in &open {
+        if !idle_only || connection.is_idle() {
+            connection.close(stopping());
+        }
+    }
+    open.iter()
+        .filter(|connection| !connection.has_ended())
+        .count()
+}
+
+fn switching(handshake: &Handshake) -> Response {
+    let mut response = http::Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let accept = HeaderValue::from_str(&handshake.accept).expect("base64 is a header value");
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    let protocol = HeaderValue::from_static(SUBPROTOCOL);
+    headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    response
+}
+
+fn no_handshake(node: &NodeState, error: NoHandshake) -> Response {
+    count_refusal(node, "handshake");
+    let mut response = plain(error.status(), error.to_string());
+    let headers = response.headers_mut();
+    match error {
+        NoHandshake::Method => {
+            headers.insert(ALLOW, HeaderValue::from_static("GET"));
+        }
+        NoHandshake::Upgrade | NoHandshake::Version => {
+            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
+        NoHandshake::Key | NoHandshake::Subprotocol => {}
+    }
+    response
+}
+
+fn count_refusal(node: &NodeState, why: &str) {
+    node.metrics.refused_sockets.with_label_values(&[why]).inc();
+}
+
+/// A short answer in plain text.
+pub(crate) fn plain(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response {
+    let mut response = http::Response::new(Body::new(Full::new(text.into())));
+    *response.status_mut() = status;
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    response
+}
