@@ -17,6 +17,7 @@ use clientmcp_core::registration::{ContentHash, Hashes};
 
 use crate::member::{Lease, Member, ObservedMember};
 
+pub use clientmcp_core::close::Departure;
 pub use faulty::FaultyStore;
 pub use memory::MemoryStore;
 pub use redis::RedisStore;
@@ -118,17 +119,6 @@ pub enum Restored {
         /// Who holds the client ID, or held it last.
         by: Holder,
     },
-}
-
-/// How an app went away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Departure {
-    /// It closed its socket itself (1000), or was told not to come back.
-    Clean,
-    /// Its page was left or reloaded (1001).
-    Left,
-    /// The connection was lost.
-    Lost,
 }
 
 /// What the store knows of a client ID.
