@@ -1,6 +1,6 @@
 //! What only Redis can do wrong: restarts, broken and silent connections, keys that stay for ever.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_cluster::member::{Lease, Member, MemberState, Role, Standing};
@@ -8,6 +8,7 @@ use clientmcp_cluster::store::{ClaimRequest, Claimed, Departure, RedisStore, Sto
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::{Incarnation, InstanceId};
 use clientmcp_core::registration::{ContentHash, Kind};
+use tokio::time::timeout;
 
 use crate::redis_process::RedisProcess;
 use crate::{client, hashes, ms, node};
@@ -37,6 +38,8 @@ fn member() -> Member {
         version: "0.1.0".into(),
     }
 }
+
+const SECOND: Duration = Duration::from_secs(1);
 
 const LEASE: Lease = Lease {
     lasts: Duration::from_secs(3),
@@ -70,12 +73,13 @@ async fn a_server_that_is_not_there_is_named_at_once() {
     let server = RedisProcess::start().await;
     let url = server.url();
     server.kill().await;
-    let before = Instant::now();
-    let Err(StoreError::Unreachable(why)) = RedisStore::connect(&url).await else {
+    let refused = timeout(SECOND * 2, RedisStore::connect(&url))
+        .await
+        .unwrap();
+    let Err(StoreError::Unreachable(why)) = refused else {
         panic!("nobody listens there");
     };
     assert!(why.contains("127.0.0.1"), "{why}");
-    assert!(before.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test]
@@ -137,13 +141,13 @@ async fn a_server_that_restarts_is_found_again() {
     let first = take(&store, &request("app", 1)).await;
     server.kill().await;
 
-    let before = Instant::now();
-    let away = store.claim(&request("app", 2)).await.unwrap_err();
+    // A refused connection is known at once.
+    let second = request("app", 2);
+    let away = timeout(SECOND, store.claim(&second))
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(away, StoreError::Unreachable(_)), "{away:?}");
-    assert!(
-        before.elapsed() < Duration::from_secs(1),
-        "a refused connection is known at once"
-    );
 
     let server = RedisProcess::start_at(port, &[])
         .await
@@ -174,14 +178,11 @@ async fn a_server_that_says_nothing_fails_commands_in_time() {
     let server = RedisProcess::start().await;
     let store = RedisStore::connect(&server.url()).await.unwrap();
     signal(&server, "STOP").await;
-    let before = Instant::now();
-    let silent = store.ping().await.unwrap_err();
+    let silent = timeout(SECOND * 3, store.ping())
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(silent, StoreError::Unreachable(_)), "{silent:?}");
-    assert!(
-        before.elapsed() < Duration::from_millis(2_500),
-        "{:?}",
-        before.elapsed()
-    );
     signal(&server, "CONT").await;
     assert_eq!(store.ping().await, Ok(()));
 }
@@ -247,7 +248,8 @@ async fn every_key_has_a_time_to_live() {
         "clientmcp:members".to_owned(),
     ];
     let mut found = keys.clone();
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!(found, expected);
     for key in keys {
         let ttl: i64 = command(&server, &format!("PTTL {key}")).await;
