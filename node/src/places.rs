@@ -10,7 +10,7 @@ use std::time::Duration;
 use clientmcp_cluster::member::Standing;
 use clientmcp_cluster::store::{Record, StoreError};
 use clientmcp_cluster::view::{Loss, Whereabouts};
-use clientmcp_core::claim::Holder;
+use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::close::Departure;
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::registration::Hashes;
@@ -117,7 +117,10 @@ async fn judge(
     };
     let incarnation = holder.claim.incarnation;
     if node.is_me(holder.node.as_str(), incarnation.0) {
-        return Ok(Place::Absent(give_back(node, client_id, holder), hashes));
+        return Ok(Place::Absent(
+            give_back(node, client_id, holder.claim),
+            hashes,
+        ));
     }
     let view = node.membership.view();
     Ok(match view.whereabouts(&holder.node, incarnation) {
@@ -148,12 +151,12 @@ async fn has_just_joined(node: &NodeState, holder: &Holder) -> Result<bool, Stor
 
 /// A record that names this run for what it does not hold is left over from a claim or a release
 /// that never got its answer.
-fn give_back(node: &Arc<NodeState>, client_id: &ClientId, holder: Holder) -> Absent {
+fn give_back(node: &Arc<NodeState>, client_id: &ClientId, claim: Claim) -> Absent {
     let found = node.registry.find(client_id, None);
     if matches!(found, Found::NotHere { registering: false }) {
         tracing::info!(%client_id, "giving a claim back that nobody here has");
         let client_id = client_id.clone();
-        let giving = claims::release(node.clone(), client_id, holder.claim, Departure::Lost);
+        let giving = claims::release(node.clone(), client_id, claim, Departure::Lost);
         node.errands.spawn(giving);
     }
     absent(Why::Away, Duration::ZERO)

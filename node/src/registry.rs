@@ -317,7 +317,7 @@ impl PresenceWatch {
     pub(crate) async fn changed(&mut self) {
         // The entry, and with it the sender, lives as long as this watch.
         if self.presence.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

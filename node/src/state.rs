@@ -10,7 +10,7 @@ use clientmcp_core::close::Closing;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
-use clientmcp_core::token::{BearerToken, ServeGrant, Verifier};
+use clientmcp_core::token::{BearerToken, ScopeError, ServeGrant, TokenError, Verifier};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -158,8 +158,8 @@ impl NodeState {
     pub(crate) fn verify(&self, token: &BearerToken) -> Result<ServeGrant, Closing> {
         self.verifier
             .verify(token.as_str(), clock::unix_seconds())
-            .map_err(|error| error.closing())?
+            .map_err(TokenError::closing)?
             .serve()
-            .map_err(|error| error.closing())
+            .map_err(ScopeError::closing)
     }
 }
