@@ -21,3 +21,8 @@ pub mod tick;
 pub mod timings;
 pub mod token;
 pub mod tool;
+
+/// Texts for property tests; a file apart, so that tests of other crates can include it too.
+#[cfg(test)]
+#[path = "../testing/json.rs"]
+mod texts;

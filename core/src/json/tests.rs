@@ -3,9 +3,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::*;
-
-#[path = "../../testing/json.rs"]
-mod texts;
+use crate::texts;
 
 fn text(text: &str) -> Text {
     Text::new(Bytes::copy_from_slice(text.as_bytes())).unwrap()

@@ -94,7 +94,7 @@ pub struct PreparedCall(ObjectWriter);
 
 impl PreparedCall {
     /// `,"deadlineMs":` and the longest number that may follow, and the closing brace.
-    const TAIL_BYTES: usize = 15 + 20 + 1;
+    const TAIL_BYTES: usize = 14 + 20 + 1;
 
     /// The length that the text will have at most, in bytes.
     #[must_use]

@@ -7,10 +7,8 @@ use super::*;
 use crate::ids::{CallId, ClientId, InstanceId, Subject};
 use crate::json::{Json, Text};
 use crate::registration::{ContentHash, Hashes, Kind};
+use crate::texts;
 use crate::token::BearerToken;
-
-#[path = "../../testing/json.rs"]
-mod texts;
 
 const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -378,7 +376,7 @@ proptest! {
             let written = format!("{blank}{}{blank}", message.to_json().as_str());
             prop_assert_eq!(AppMessage::read(&text(&written)), Ok(Some(message)));
         }
-        let call = ClusterMessage::Call(Box::new(call(json(&object), payload)));
+        let call = ClusterMessage::Call(Box::new(call(json(&object), json(&object))));
         prop_assert_eq!(ClusterMessage::read(&text(call.to_json().as_str())), Ok(call));
     }
 

@@ -1,0 +1,439 @@
+use std::time::Duration;
+
+use super::script::{
+    RESUMING, Script, WITH_TOOL, answered, call_text, ended_with, id, json, legacy, request,
+    tool_hashes,
+};
+use crate::channel::{Outcome, Output, Refusal};
+use crate::close::CloseCode;
+use crate::ids::InstanceId;
+use crate::json::Json;
+use crate::limits;
+use crate::message::CancelReason;
+use crate::registration::{ContentHash, Kind};
+
+#[test]
+fn a_call_is_dispatched_and_answered_verbatim() {
+    let mut script = Script::registered();
+    script.call(1).says(&[]);
+    assert_eq!(script.channel.calls_in_flight(), 1);
+    script
+        .sends(&[&call_text(1, 120_000)])
+        .says(&[Output::Dispatched(id(1))]);
+    script.app(r##"{"type":"result","id":"#1","result":{"n":1e400}}"##);
+    script.says(&[answered(1, r#"{"n":1e400}"#)]);
+    assert_eq!(script.channel.calls_in_flight(), 0);
+
+    script.delivered_call(2);
+    script.app(r##"{"type":"error","id":"#2","error":{"code":-32602,"message":"no"}}"##);
+    let error = Outcome::Error(json(r#"{"code":-32602,"message":"no"}"#));
+    script.says(&[ended_with(2, error)]);
+}
+
+#[test]
+fn calls_keep_their_order_and_our_own_messages_go_first() {
+    let mut script = Script::registered();
+    script
+        .delivered_call(3)
+        .call(1)
+        .call(2)
+        .app(r#"{"type":"ping"}"#);
+    script
+        .channel
+        .cancel(script.now, id(3), CancelReason::Agent);
+    script.says(&[ended_with(3, Outcome::Cancelled)]).sends(&[
+        r#"{"type":"pong"}"#,
+        r##"{"type":"cancel","id":"#3","reason":"agent"}"##,
+        &call_text(1, 120_000),
+        &call_text(2, 120_000),
+    ]);
+    script.says(&[Output::Dispatched(id(1)), Output::Dispatched(id(2))]);
+}
+
+#[test]
+fn the_deadline_counts_from_when_the_call_was_asked_for() {
+    let mut script = Script::registered();
+    script.call(1).wait_ms(1_500);
+    script
+        .sends(&[&call_text(1, 118_500)])
+        .says(&[Output::Dispatched(id(1))]);
+    let mut long = request(2);
+    long.call.deadline = Duration::from_secs(10_000);
+    assert_eq!(script.channel.call(script.now, long), Ok(()));
+    script
+        .sends(&[&call_text(2, limits::CALL_DEADLINE_MAX_MS)])
+        .says(&[Output::Dispatched(id(2))]);
+}
+
+#[test]
+fn a_call_that_is_not_answered_in_time_is_cancelled() {
+    let mut script = Script::registered();
+    script.delivered_call(1);
+    for _ in 0..6 {
+        script.wait_ms(19_999).app(r#"{"type":"pong"}"#);
+    }
+    script.is_quiet().wait_ms(6);
+    script
+        .says(&[ended_with(1, Outcome::TimedOut)])
+        .sends(&[r##"{"type":"cancel","id":"#1","reason":"timeout"}"##]);
+    // Its answer comes too late, and is ignored.
+    script
+        .app(r##"{"type":"result","id":"#1","result":{}}"##)
+        .is_quiet();
+}
+
+#[test]
+fn a_call_that_never_left_was_not_delivered() {
+    let mut script = Script::registered();
+    let mut short = request(1);
+    short.call.deadline = Duration::from_secs(2);
+    assert_eq!(script.channel.call(script.now, short), Ok(()));
+    script
+        .wait_ms(2_000)
+        .says(&[ended_with(1, Outcome::NotDelivered)])
+        .sends(&[]);
+}
+
+#[test]
+fn a_cancelled_call_is_withdrawn_or_the_app_is_told() {
+    let mut script = Script::registered();
+    script.call(1);
+    let queued = script.channel.queued_bytes();
+    assert!(queued > 100);
+    script
+        .channel
+        .cancel(script.now, id(1), CancelReason::Disconnect);
+    script.says(&[ended_with(1, Outcome::Cancelled)]).sends(&[]);
+    assert_eq!(script.channel.queued_bytes(), 0);
+
+    script.delivered_call(2);
+    script
+        .channel
+        .cancel(script.now, id(2), CancelReason::Disconnect);
+    script
+        .says(&[ended_with(2, Outcome::Cancelled)])
+        .sends(&[r##"{"type":"cancel","id":"#2","reason":"disconnect"}"##]);
+    // Once is enough, and what the app answers is ignored.
+    script
+        .channel
+        .cancel(script.now, id(2), CancelReason::Agent);
+    script.app(r##"{"type":"result","id":"#2","result":{}}"##);
+    script
+        .app(r##"{"type":"progress","id":"#2","progress":1}"##)
+        .is_quiet();
+}
+
+#[test]
+fn a_cancel_waits_for_the_call_that_is_on_its_way() {
+    let mut script = Script::registered();
+    script
+        .channel
+        .cancel(script.now, id(1), CancelReason::Agent);
+    script.wait_ms(9_999);
+    assert_eq!(
+        script.channel.call(script.now, request(1)),
+        Err(Refusal::Cancelled)
+    );
+    script
+        .channel
+        .cancel(script.now, id(2), CancelReason::Agent);
+    script.wait_ms(10_000).delivered_call(2);
+}
+
+#[test]
+fn a_legacy_cancel_names_session_and_request_and_its_type_counts() {
+    let mut script = Script::registered();
+    assert_eq!(script.channel.call(script.now, legacy(1, "7")), Ok(()));
+    assert_eq!(script.channel.call(script.now, legacy(2, "\"7\"")), Ok(()));
+    script.channel.cancel_request(script.now, "s2", &json("7"));
+    script.channel.cancel_request(script.now, "s1", &json("8"));
+    script.says(&[]);
+    script
+        .channel
+        .cancel_request(script.now, "s1", &json("\"7\""));
+    script.says(&[ended_with(2, Outcome::Cancelled)]);
+    script.channel.cancel_request(script.now, "s1", &json("7"));
+    script.says(&[ended_with(1, Outcome::Cancelled)]).sends(&[]);
+    // The one for 8 waits for its call.
+    assert_eq!(
+        script.channel.call(script.now, legacy(3, "8")),
+        Err(Refusal::Cancelled)
+    );
+    assert_eq!(script.channel.call(script.now, legacy(4, "8")), Ok(()));
+    script
+        .sends(&[&call_text(4, 120_000)])
+        .says(&[Output::Dispatched(id(4))]);
+}
+
+#[test]
+fn cancels_that_find_no_call_are_bounded() {
+    let mut script = Script::registered();
+    script
+        .channel
+        .cancel(script.now, id(1), CancelReason::Agent);
+    for n in 0..limits::EARLY_CANCELS_PER_APP as u128 {
+        script
+            .channel
+            .cancel(script.now, id(1_000 + n), CancelReason::Agent);
+    }
+    script.delivered_call(1);
+}
+
+#[test]
+fn progress_grows_and_belongs_to_a_call_in_flight_that_wants_it() {
+    let progress = |n, text: &str| Output::Progress(id(n), json(text));
+    let mut script = Script::registered();
+    script
+        .call(1)
+        .app(r##"{"type":"progress","id":"#1","progress":1}"##)
+        .says(&[]);
+    script
+        .sends(&[&call_text(1, 120_000)])
+        .says(&[Output::Dispatched(id(1))]);
+    script
+        .app(r##"{"type":"progress","id":"#1","progress":0.50,"total":9,"more":1}"##)
+        .app(r##"{"type":"progress","id":"#1","progress":0.5}"##)
+        .app(r##"{"type":"progress","id":"#1","progress":-1}"##)
+        .app(r##"{"type":"progress","id":"#1","progress":1e400,"message":"m"}"##)
+        .app(r##"{"type":"progress","id":"#1","progress":2e400}"##)
+        .app(r##"{"type":"progress","id":"#9","progress":1}"##);
+    script.says(&[
+        progress(1, r#"{"progress":0.50,"total":9}"#),
+        progress(1, r#"{"progress":1e400,"message":"m"}"#),
+    ]);
+    let mut unwanted = request(2);
+    unwanted.call.context = Json::EMPTY_OBJECT;
+    assert_eq!(script.channel.call(script.now, unwanted), Ok(()));
+    let text = call_text(2, 120_000).replace(r#"{"progress":true}"#, "{}");
+    script.sends(&[&text]).says(&[Output::Dispatched(id(2))]);
+    script
+        .app(r##"{"type":"progress","id":"#2","progress":1}"##)
+        .is_quiet();
+}
+
+#[test]
+fn logs_pass_while_their_call_runs() {
+    let mut script = Script::registered();
+    script.delivered_call(1);
+    script
+        .app(r##"{"type":"log","id":"#1","level":"info","logger":"l","data":[1.0]}"##)
+        .app(r##"{"type":"log","id":"#2","level":"info","data":1}"##);
+    let log = json(r#"{"level":"info","logger":"l","data":[1.0]}"#);
+    script.says(&[Output::Log(id(1), log)]);
+}
+
+#[test]
+fn events_are_bounded() {
+    let mut script = Script::registered();
+    script.delivered_call(1);
+    let long = "x".repeat(limits::EVENT_BYTES);
+    script.app(&format!(
+        r##"{{"type":"log","id":"#1","level":"error","logger":"l","data":"{long}"}}"##
+    ));
+    let bytes = r#"{"level":"error","logger":"l","data":""}"#.len() + long.len();
+    let note = format!(
+        r#"{{"level":"error","data":"a log message of {bytes} bytes was too large to pass on"}}"#
+    );
+    script.says(&[Output::Log(id(1), json(&note))]);
+    script.app(&format!(
+        r##"{{"type":"progress","id":"#1","progress":1,"total":2,"message":"{long}"}}"##
+    ));
+    script.says(&[Output::Progress(id(1), json(r#"{"progress":1,"total":2}"#))]);
+    let number = "9".repeat(limits::EVENT_BYTES);
+    script.app(&format!(
+        r##"{{"type":"progress","id":"#1","progress":{number}}}"##
+    ));
+    script.is_quiet();
+}
+
+#[test]
+fn answers_to_calls_that_are_not_known_are_ignored() {
+    let mut script = Script::registered();
+    script.call(2);
+    for id in ["#1", "#2", "nonsense"] {
+        script.app(&format!(r#"{{"type":"result","id":"{id}","result":{{}}}}"#));
+        script.app(&format!(r#"{{"type":"task","id":"{id}"}}"#));
+    }
+    script.app(r#"{"type":"notify","method":"notifications/resources/updated","params":{}}"#);
+    script.says(&[]);
+    script
+        .sends(&[&call_text(2, 120_000)])
+        .says(&[Output::Dispatched(id(2))]);
+}
+
+#[test]
+fn a_call_is_refused_for_what_it_was_checked_against() {
+    let mut script = Script::connected().register(WITH_TOOL);
+    let refused = |script: &mut Script, change: &dyn Fn(&mut crate::channel::CallRequest)| {
+        let mut request = request(1);
+        change(&mut request);
+        script.channel.call(script.now, request)
+    };
+    let instance = |name| Some(InstanceId::parse(name).unwrap());
+    let other = ContentHash::of(Kind::Tools, b"other");
+    let hashes = tool_hashes();
+    assert_eq!(
+        refused(&mut script, &|call| call.instance = instance("i2")),
+        Err(Refusal::OtherInstance)
+    );
+    assert_eq!(
+        refused(&mut script, &|call| call.tools_hash = Some(other)),
+        Err(Refusal::Stale)
+    );
+    assert_eq!(
+        refused(&mut script, &|call| call.rest_hash = Some(other)),
+        Err(Refusal::Stale)
+    );
+    let right = refused(&mut script, &|call| {
+        call.instance = instance("i1");
+        call.tools_hash = Some(hashes.tools);
+        call.rest_hash = Some(hashes.rest);
+    });
+    assert_eq!(right, Ok(()));
+    script
+        .sends(&[&call_text(1, 120_000)])
+        .says(&[Output::Dispatched(id(1))]);
+}
+
+#[test]
+fn a_call_id_runs_once() {
+    let mut script = Script::registered();
+    script.call(1);
+    assert_eq!(
+        script.channel.call(script.now, request(1)),
+        Err(Refusal::Duplicate)
+    );
+    script
+        .sends(&[&call_text(1, 120_000)])
+        .says(&[Output::Dispatched(id(1))]);
+    script
+        .app(r##"{"type":"result","id":"#1","result":1}"##)
+        .says(&[answered(1, "1")]);
+    assert_eq!(
+        script.channel.call(script.now, request(1)),
+        Err(Refusal::Duplicate)
+    );
+}
+
+#[test]
+fn calls_in_flight_are_bounded() {
+    let mut script = Script::registered();
+    for n in 0..limits::CALLS_IN_FLIGHT_PER_APP as u128 {
+        script.call(n);
+    }
+    assert_eq!(
+        script.channel.call(script.now, request(999)),
+        Err(Refusal::TooManyCalls)
+    );
+    script
+        .channel
+        .cancel(script.now, id(5), CancelReason::Agent);
+    script.says(&[ended_with(5, Outcome::Cancelled)]);
+    script.call(999);
+    script.channel.close(
+        script.now,
+        super::script::closing(CloseCode::Restart, "bye"),
+    );
+    while script.channel.poll_output().is_some() {}
+    script.sends(&["close 1012 bye"]);
+}
+
+/// A call whose params are so many bytes long.
+fn large(n: u128, bytes: usize) -> crate::channel::CallRequest {
+    let mut request = request(n);
+    request.call.params = json(&format!("\"{}\"", "x".repeat(bytes - 2)));
+    request
+}
+
+#[test]
+fn bytes_that_wait_are_bounded_and_what_left_counts_no_more() {
+    let mut script = Script::registered();
+    let big = limits::MESSAGE_BYTES - 1_000;
+    assert_eq!(
+        script
+            .channel
+            .call(script.now, large(1, limits::MESSAGE_BYTES)),
+        Err(Refusal::TooLarge)
+    );
+    assert_eq!(script.channel.call(script.now, large(1, big)), Ok(()));
+    assert_eq!(script.channel.call(script.now, large(2, big)), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, large(3, big)),
+        Err(Refusal::QueueFull)
+    );
+    assert!(script.channel.queued_bytes() <= limits::QUEUE_BYTES_PER_CONNECTION);
+    assert!(script.channel.poll_transmit(script.now).is_some());
+    assert_eq!(script.channel.call(script.now, large(3, big)), Ok(()));
+    script.says(&[Output::Dispatched(id(1))]);
+    // Abandoned calls leave the queue.
+    for n in [2, 3] {
+        script
+            .channel
+            .cancel(script.now, id(n), CancelReason::Disconnect);
+    }
+    let cancelled = [2, 3].map(|n| ended_with(n, Outcome::Cancelled));
+    script.says(&cancelled);
+    assert_eq!(script.channel.queued_bytes(), 0);
+}
+
+#[test]
+fn a_message_is_never_larger_than_it_may_be() {
+    let mut script = Script::registered();
+    let overhead = call_text(1, 120_000).len() + 34 * 2 - r#"{"name":"t"}"#.len();
+    let fits = limits::MESSAGE_BYTES - overhead - 14;
+    assert_eq!(script.channel.call(script.now, large(1, fits)), Ok(()));
+    let Some(crate::channel::Transmit::Text(text)) = script.channel.poll_transmit(script.now)
+    else {
+        panic!("the call is sent");
+    };
+    assert!(text.len() <= limits::MESSAGE_BYTES && text.len() > limits::MESSAGE_BYTES - 64);
+    script.says(&[Output::Dispatched(id(1))]);
+    assert_eq!(
+        script.channel.call(script.now, large(2, fits + 64)),
+        Err(Refusal::TooLarge)
+    );
+}
+
+#[test]
+fn settled_calls_are_told_in_batches_to_apps_that_remember() {
+    let mut script = Script::connected().register(RESUMING);
+    for n in [1, 2] {
+        script.delivered_call(n);
+        script.app(&format!(r##"{{"type":"result","id":"#{n}","result":1}}"##));
+        script.says(&[answered(n, "1")]);
+    }
+    script.channel.settled(script.now, &[id(1)]);
+    script.wait_ms(60);
+    script.channel.settled(script.now, &[id(2), id(2), id(7)]);
+    script.is_quiet().wait_ms(40);
+    script.sends(&[r##"{"type":"settled","ids":["#1","#2"]}"##]);
+}
+
+#[test]
+fn a_full_batch_of_settled_calls_is_told_at_once() {
+    let mut script = Script::connected().register(RESUMING);
+    let ids: Vec<_> = (0..limits::SETTLED_PER_MESSAGE as u128)
+        .map(|n| id(100 + n))
+        .collect();
+    for (n, id) in ids.iter().enumerate() {
+        script.call(100 + n as u128);
+        assert!(script.channel.poll_transmit(script.now).is_some());
+        let result = format!(r#"{{"type":"result","id":"{id}","result":1}}"#);
+        script.app(&result);
+    }
+    while script.channel.poll_output().is_some() {}
+    script.channel.settled(script.now, &ids);
+    assert!(script.channel.poll_transmit(script.now).is_some());
+    script.is_quiet().wait_ms(100).is_quiet();
+}
+
+#[test]
+fn apps_that_do_not_remember_are_not_told_what_settled() {
+    let mut script = Script::registered();
+    script.delivered_call(1);
+    script
+        .app(r##"{"type":"result","id":"#1","result":1}"##)
+        .says(&[answered(1, "1")]);
+    script.channel.settled(script.now, &[id(1)]);
+    script.wait_ms(200).is_quiet();
+}

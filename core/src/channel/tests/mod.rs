@@ -1,0 +1,6 @@
+mod calls;
+mod invariants;
+mod lifetime;
+mod loss;
+mod registering;
+mod script;
