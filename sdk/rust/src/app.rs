@@ -15,6 +15,23 @@ pub struct App {
     status: watch::Receiver<Status>,
 }
 
+/// An [`App`] that does not keep the application connected: for handlers, which live as long as
+/// the application does.
+#[derive(Debug, Clone)]
+pub struct WeakApp {
+    commands: mpsc::WeakSender<Command>,
+    status: watch::Receiver<Status>,
+}
+
+impl WeakApp {
+    /// The application; `None` if it was closed or dropped.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<App> {
+        let commands = self.commands.upgrade()?;
+        Some(App::new(commands, self.status.clone()))
+    }
+}
+
 impl App {
     /// An application that connects to this URL: `wss://…/v1/connect` of a cluster.
     pub fn builder(url: impl Into<String>) -> Builder {
@@ -78,6 +95,15 @@ impl App {
         if self.commands.send(Command::Close { closed }).await.is_ok() {
             // An error says that the loop has ended, which is what is waited for.
             _ = answer.await;
+        }
+    }
+
+    /// The application without keeping it connected.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakApp {
+        WeakApp {
+            commands: self.commands.downgrade(),
+            status: self.status.clone(),
         }
     }
 

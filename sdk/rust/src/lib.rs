@@ -60,7 +60,7 @@ mod token;
 mod tool;
 mod tools;
 
-pub use app::App;
+pub use app::{App, WeakApp};
 pub use builder::Builder;
 pub use clientmcp_core::json::{Json, JsonError};
 pub use clientmcp_core::message::LogLevel;

@@ -1,21 +1,13 @@
-//! The fixture app on the Rust SDK: offers the tools of `e2e/fixture/catalogue.json` as
-//! `e2e/fixture/README.md` describes them, until it is told to end.
-
-mod catalogue;
-mod slow;
-mod tools;
+//! The fixture app as a process of its own, until it is told to end; see `e2e/fixture/README.md`.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Parser;
+use clientmcp_e2e::fixture;
 use clientmcp_sdk::{App, Builder, Status};
 use tokio::signal::unix::{SignalKind, signal};
-
-use crate::catalogue::Catalogue;
-use crate::tools::Fixture;
 
 /// Offers the tools of the catalogue through a cluster.
 #[derive(Debug, Parser)]
@@ -34,6 +26,21 @@ struct Arguments {
     instance: Option<String>,
 }
 
+impl Arguments {
+    fn complete(&self, mut builder: Builder) -> Builder {
+        if let Some(instance) = &self.instance {
+            builder = builder.instance(instance);
+        }
+        match (&self.token, self.token_file.clone()) {
+            (Some(token), _) => builder.token(token),
+            (None, Some(file)) => {
+                builder.token_provider(move |_| tokio::fs::read_to_string(file.clone()))
+            }
+            (None, None) => builder,
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     log_to_stderr();
@@ -41,11 +48,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
-    let catalogue = Catalogue::read().context("the catalogue cannot be read")?;
-    let fixture = Fixture::new(catalogue);
-    let app = builder(&arguments, &fixture)?.connect();
-    fixture.set_app(app.clone());
-
+    let app = fixture::app_with(&arguments.url, |builder| arguments.complete(builder));
     let code = tokio::select! {
         stopped = report(&app) => { stopped?; ExitCode::FAILURE }
         _ = terminate.recv() => ExitCode::SUCCESS,
@@ -53,24 +56,6 @@ async fn main() -> anyhow::Result<ExitCode> {
     };
     app.close().await;
     Ok(code)
-}
-
-fn builder(arguments: &Arguments, fixture: &Fixture) -> anyhow::Result<Builder> {
-    let about = fixture.catalogue();
-    let mut builder = App::builder(&arguments.url)
-        .server_info_json(about.server_info.clone())
-        .instructions(&about.instructions)
-        .tools(fixture.tools()?);
-    if let Some(instance) = &arguments.instance {
-        builder = builder.instance(instance);
-    }
-    Ok(match (&arguments.token, arguments.token_file.clone()) {
-        (Some(token), _) => builder.token(token),
-        (None, Some(file)) => {
-            builder.token_provider(move |_| tokio::fs::read_to_string(file.clone()))
-        }
-        (None, None) => builder,
-    })
 }
 
 /// Prints `ready` when the app is online for the first time, `online` for each new connection, and
