@@ -1,3 +1,4 @@
+mod bounds;
 mod calls;
 mod invariants;
 mod lifetime;
