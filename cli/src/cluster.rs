@@ -81,35 +81,55 @@ impl Cluster {
         // Nodes first: a router is ready once the ring has somebody on it.
         let mut nodes = Vec::with_capacity(options.nodes);
         for number in 1..=options.nodes {
-            let mut config = clientmcp_node::Config::new(member_id("node", number)?, options.secrets.clone());
+            let mut config =
+                clientmcp_node::Config::new(member_id("node", number)?, options.secrets.clone());
             config.timings = options.timings;
             config.allowed_origins.clone_from(&options.allowed_origins);
-            nodes.push(Node::start(config, store.clone()).await.with_context(|| format!("node-{number}"))?);
+            nodes.push(
+                Node::start(config, store.clone())
+                    .await
+                    .with_context(|| format!("node-{number}"))?,
+            );
         }
 
         // The first router's address is in what the demo hands out, and the demo is in the
         // router's configuration: the listener tells it once it is bound.
-        let demo = Arc::new(Demo::new(options.secrets.clone(), options.client_id.clone(), options.token_ttl));
+        let demo = Arc::new(Demo::new(
+            options.secrets.clone(),
+            options.client_id.clone(),
+            options.token_ttl,
+        ));
         let mut routers = Vec::with_capacity(options.routers);
         for number in 1..=options.routers {
-            let mut config = clientmcp_router::Config::new(member_id("router", number)?, options.secrets.clone());
+            let mut config = clientmcp_router::Config::new(
+                member_id("router", number)?,
+                options.secrets.clone(),
+            );
             config.timings = options.timings;
             config.allowed_origins.clone_from(&options.allowed_origins);
             if number == 1 {
                 config.listen = options.listen;
                 config.admin_listen = options.admin_listen;
                 let demo = demo.clone();
-                config.extra = Some(Arc::new(move |head| demo.respond(&head.method, head.uri.path())));
+                config.extra = Some(Arc::new(move |head| {
+                    demo.respond(&head.method, head.uri.path())
+                }));
             } else {
                 config.listen.set_ip(options.listen.ip());
             }
-            let router = Router::start(config, store.clone()).await.with_context(|| format!("router-{number}"))?;
+            let router = Router::start(config, store.clone())
+                .await
+                .with_context(|| format!("router-{number}"))?;
             if number == 1 {
                 demo.serve_at(router.addr(), router.admin_addr());
             }
             routers.push(router);
         }
-        Ok(Self { routers, nodes, demo })
+        Ok(Self {
+            routers,
+            nodes,
+            demo,
+        })
     }
 
     /// Addresses, and tokens for the cluster's client ID that begin now.
@@ -137,8 +157,13 @@ impl Cluster {
 
     /// Waits until a member ends unasked, which is fatal, and says why.
     pub async fn failed(&self) -> anyhow::Error {
-        let nodes = self.nodes.iter().map(|node| Box::pin(async { anyhow::Error::msg(node.failed().await) }) as Failing<'_>);
-        let routers = self.routers.iter().map(|router| Box::pin(async { anyhow::Error::msg(router.failed().await) }) as Failing<'_>);
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|node| Box::pin(async { anyhow::Error::msg(node.failed().await) }) as Failing<'_>);
+        let routers = self.routers.iter().map(|router| {
+            Box::pin(async { anyhow::Error::msg(router.failed().await) }) as Failing<'_>
+        });
         let (error, _, _) = futures_util::future::select_all(nodes.chain(routers)).await;
         error
     }

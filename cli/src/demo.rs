@@ -9,8 +9,8 @@ use bytes::Bytes;
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::token::{self, Claims};
-use http::{HeaderValue, Method, Response, StatusCode, header};
-use http_body_util::Full;
+use clientmcp_router::{Body, Response};
+use http::{HeaderValue, Method, header};
 use serde::Serialize;
 
 const PAGE: &str = include_str!("../demo/index.html");
@@ -39,7 +39,7 @@ pub struct Session {
 
 /// Mints tokens for one client ID of a development cluster, and serves the demo page.
 #[derive(Debug)]
-pub struct Demo {
+pub(crate) struct Demo {
     secrets: Secrets,
     client_id: ClientId,
     ttl: Duration,
@@ -50,19 +50,26 @@ pub struct Demo {
 impl Demo {
     /// A demo whose router is still to start. Its tokens are valid for `ttl`.
     #[must_use]
-    pub fn new(secrets: Secrets, client_id: ClientId, ttl: Duration) -> Self {
-        Self { secrets, client_id, ttl, addresses: OnceLock::new() }
+    pub(crate) fn new(secrets: Secrets, client_id: ClientId, ttl: Duration) -> Self {
+        Self {
+            secrets,
+            client_id,
+            ttl,
+            addresses: OnceLock::new(),
+        }
     }
 
     /// Tells where the router serves.
-    pub fn serve_at(&self, public: SocketAddr, admin: SocketAddr) {
+    pub(crate) fn serve_at(&self, public: SocketAddr, admin: SocketAddr) {
         let _ = self.addresses.set((public, admin));
     }
 
     /// Addresses, and tokens that begin now.
     #[must_use]
-    pub fn session(&self) -> Session {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    pub(crate) fn session(&self) -> Session {
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         let mint = |serve| {
             let claims = Claims {
                 client_id: self.client_id.clone(),
@@ -89,26 +96,38 @@ impl Demo {
 
     /// Answers the demo's paths; `None` for all others. The router has checked Host and Origin.
     #[must_use]
-    pub fn respond(&self, method: &Method, path: &str) -> Option<Response<Full<Bytes>>> {
+    pub(crate) fn respond(&self, method: &Method, path: &str) -> Option<Response> {
         if method != Method::GET && method != Method::HEAD {
             return None;
         }
         let (content_type, body) = match path {
-            "/" => ("text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())),
-            "/demo.js" => ("text/javascript; charset=utf-8", Bytes::from_static(SCRIPT.as_bytes())),
-            "/sdk/clientmcp.js" => ("text/javascript; charset=utf-8", Bytes::from_static(SDK.as_bytes())),
+            "/" => (
+                "text/html; charset=utf-8",
+                Bytes::from_static(PAGE.as_bytes()),
+            ),
+            "/demo.js" => (
+                "text/javascript; charset=utf-8",
+                Bytes::from_static(SCRIPT.as_bytes()),
+            ),
+            "/sdk/clientmcp.js" => (
+                "text/javascript; charset=utf-8",
+                Bytes::from_static(SDK.as_bytes()),
+            ),
             "/dev/session" => {
-                let session = serde_json::to_vec(&self.session()).expect("strings and numbers serialise");
+                let session =
+                    serde_json::to_vec(&self.session()).expect("strings and numbers serialise");
                 ("application/json", Bytes::from(session))
             }
             _ => return None,
         };
-        let mut response = Response::new(Full::new(body));
-        *response.status_mut() = StatusCode::OK;
+        let mut response = Response::new(Body::whole(body));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
         Some(response)
     }
 }

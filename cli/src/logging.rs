@@ -12,7 +12,12 @@ pub(crate) struct Logging {
     #[arg(long, env = "CLIENTMCP_LOG", value_name = "FILTER")]
     log: Option<String>,
     /// How log lines are written
-    #[arg(long, env = "CLIENTMCP_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
     log_format: Format,
 }
 
@@ -28,8 +33,11 @@ impl Logging {
     /// Starts logging for the process, at `default` if nothing else was asked for.
     pub(crate) fn start(&self, default: &str) -> anyhow::Result<()> {
         let directives = self.log.as_deref().unwrap_or(default);
-        let filter = EnvFilter::try_new(directives).with_context(|| format!("--log {directives}"))?;
-        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        let filter =
+            EnvFilter::try_new(directives).with_context(|| format!("--log {directives}"))?;
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr);
         match self.log_format {
             Format::Text => lines.init(),
             Format::Json => lines.json().flatten_event(true).init(),

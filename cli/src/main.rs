@@ -12,7 +12,12 @@ use clientmcp_cli::command::Command;
 ///
 ///     clientmcp dev
 #[derive(Debug, Parser)]
-#[command(name = "clientmcp", version, max_term_width = 100, verbatim_doc_comment)]
+#[command(
+    name = "clientmcp",
+    version,
+    max_term_width = 100,
+    verbatim_doc_comment
+)]
 struct Program {
     #[command(subcommand)]
     command: Command,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use clap::Args;
-use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_core::ids::MemberId;
 
 /// Who this process is.
 #[derive(Debug, Args)]
@@ -40,9 +40,4 @@ impl MemberIdentity {
             ),
         }
     }
-}
-
-/// A new incarnation for this run.
-pub(crate) fn incarnation() -> Incarnation {
-    Incarnation(rand::random())
 }

@@ -11,14 +11,21 @@ use clientmcp_cluster::store::redis::RedisStore;
 #[derive(Debug, Args)]
 pub(crate) struct StoreSource {
     /// The Redis server that all processes of the cluster share
-    #[arg(long, env = "CLIENTMCP_REDIS_URL", value_name = "URL", default_value = "redis://127.0.0.1:6379")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_REDIS_URL",
+        value_name = "URL",
+        default_value = "redis://127.0.0.1:6379"
+    )]
     redis_url: String,
 }
 
 impl StoreSource {
     /// Connects, so that a wrong address stops the start.
     pub(crate) async fn connect(&self) -> anyhow::Result<Arc<dyn Store>> {
-        let store = RedisStore::connect(&self.redis_url).await.context("--redis-url")?;
+        let store = RedisStore::connect(&self.redis_url)
+            .await
+            .context("--redis-url")?;
         Ok(Arc::new(store))
     }
 }

@@ -22,24 +22,44 @@ Examples:
   clientmcp dev --listen 127.0.0.1:0 --json  on a free port, for scripts: one line of JSON once it serves")]
 pub struct Dev {
     /// Where agents and applications connect; port 0 takes a free one
-    #[arg(long, env = "CLIENTMCP_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:8080"
+    )]
     listen: SocketAddr,
     /// Where metrics and status are served
-    #[arg(long, env = "CLIENTMCP_ADMIN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ADMIN_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:0"
+    )]
     admin_listen: SocketAddr,
     /// How many nodes
     #[arg(long, env = "CLIENTMCP_DEV_NODES", value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u8).range(1..=16))]
     nodes: u8,
     /// The client ID that the printed tokens name
-    #[arg(long, env = "CLIENTMCP_CLIENT", value_name = "ID", default_value = "demo")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_CLIENT",
+        value_name = "ID",
+        default_value = "demo"
+    )]
     client: String,
     /// How long the printed tokens are valid
     #[arg(long, env = "CLIENTMCP_TOKEN_TTL", value_name = "TIME", default_value = "1day",
           value_parser = humantime::parse_duration)]
     ttl: Duration,
     /// Allow browser pages of this origin; may be given more than once
-    #[arg(long, env = "CLIENTMCP_ALLOWED_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ALLOWED_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
     allowed_origin: Vec<String>,
     /// Print one line of JSON instead of text, once the cluster serves
     #[arg(long, env = "CLIENTMCP_JSON")]
@@ -83,7 +103,15 @@ impl Dev {
 
 /// What a newcomer reads first.
 fn greeting(session: &Session, nodes: usize) -> String {
-    let Session { agent_url, connect_url, client_id, app_token, agent_token, admin_url, .. } = session;
+    let Session {
+        agent_url,
+        connect_url,
+        client_id,
+        app_token,
+        agent_token,
+        admin_url,
+        ..
+    } = session;
     let page = agent_url.trim_end_matches("mcp");
     format!(
         "\

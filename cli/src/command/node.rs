@@ -26,19 +26,39 @@ pub struct Node {
     #[command(flatten)]
     identity: MemberIdentity,
     /// Internal port, for routers and other nodes; port 0 takes a free one
-    #[arg(long, env = "CLIENTMCP_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9000")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:9000"
+    )]
     listen: SocketAddr,
     /// Port for applications that connect straight to this node (direct mode); none by default
     #[arg(long, env = "CLIENTMCP_PUBLIC_LISTEN", value_name = "ADDR")]
     public_listen: Option<SocketAddr>,
     /// WebSocket URL of that port as applications reach it
-    #[arg(long, env = "CLIENTMCP_PUBLIC_URL", value_name = "URL", requires = "public_listen")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_PUBLIC_URL",
+        value_name = "URL",
+        requires = "public_listen"
+    )]
     public_url: Option<String>,
     /// Port for operators: /metrics, /livez, /readyz, /status
-    #[arg(long, env = "CLIENTMCP_ADMIN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9090")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ADMIN_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:9090"
+    )]
     admin_listen: SocketAddr,
     /// Allow browser pages of this origin on the public port; may be given more than once
-    #[arg(long, env = "CLIENTMCP_ALLOWED_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ALLOWED_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
     allowed_origin: Vec<String>,
     #[command(flatten)]
     store: StoreSource,

@@ -23,17 +23,37 @@ pub struct Router {
     #[command(flatten)]
     identity: MemberIdentity,
     /// Public port, for agents and applications; port 0 takes a free one
-    #[arg(long, env = "CLIENTMCP_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:8080"
+    )]
     listen: SocketAddr,
     /// Port for operators: /metrics, /livez, /readyz, /status
-    #[arg(long, env = "CLIENTMCP_ADMIN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9090")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ADMIN_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:9090"
+    )]
     admin_listen: SocketAddr,
     /// Answer only requests for this host; may be given more than once. Without it a router that
     /// listens on loopback answers loopback names alone, and any other answers every host
-    #[arg(long, env = "CLIENTMCP_ALLOWED_HOST", value_name = "HOST", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ALLOWED_HOST",
+        value_name = "HOST",
+        value_delimiter = ','
+    )]
     allowed_host: Vec<String>,
     /// Allow browser pages of this origin; may be given more than once
-    #[arg(long, env = "CLIENTMCP_ALLOWED_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ALLOWED_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
     allowed_origin: Vec<String>,
     #[command(flatten)]
     store: StoreSource,
@@ -46,7 +66,8 @@ pub struct Router {
 impl Router {
     pub(super) fn run(self) -> anyhow::Result<()> {
         self.logging.start("info")?;
-        let mut config = clientmcp_router::Config::new(self.identity.member_id()?, self.secrets.read()?);
+        let mut config =
+            clientmcp_router::Config::new(self.identity.member_id()?, self.secrets.read()?);
         config.listen = self.listen;
         config.advertise = self.identity.advertise(self.listen)?;
         config.admin_listen = self.admin_listen;

@@ -26,7 +26,12 @@ Examples:
   clientmcp status --url http://router-1:9090 --json")]
 pub struct Status {
     /// A router's admin port
-    #[arg(long, env = "CLIENTMCP_ADMIN_URL", value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_ADMIN_URL",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:9090"
+    )]
     url: Uri,
     /// Print the router's answer as JSON
     #[arg(long, env = "CLIENTMCP_JSON")]
@@ -54,7 +59,9 @@ async fn fetch(url: &Uri) -> anyhow::Result<Value> {
     ensure!(url.scheme_str() == Some("http"), "must begin with http://");
     let host = url.host().context("names no host")?;
     let authority = format!("{host}:{}", url.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect(&authority).await.context("no router answers there")?;
+    let stream = TcpStream::connect(&authority)
+        .await
+        .context("no router answers there")?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let request = Request::get("/status")
         .header(header::HOST, &authority)
@@ -67,9 +74,12 @@ async fn fetch(url: &Uri) -> anyhow::Result<Value> {
             "answered {}: is this the admin port of a router?",
             response.status()
         );
-        let page = Limited::new(response.into_body(), PAGE_BYTES).collect().await;
+        let page = Limited::new(response.into_body(), PAGE_BYTES)
+            .collect()
+            .await;
         let page = page.map_err(|error| anyhow::anyhow!(error))?.to_bytes();
-        serde_json::from_slice(&page).context("the answer is not JSON: is this the admin port of a router?")
+        serde_json::from_slice(&page)
+            .context("the answer is not JSON: is this the admin port of a router?")
     };
     let (page, _) = tokio::join!(exchange, connection);
     page
@@ -78,15 +88,26 @@ async fn fetch(url: &Uri) -> anyhow::Result<Value> {
 /// The page for people.
 fn picture(page: &Value) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(["MEMBER", "ROLE", "STATE", "ADDRESS", "RING", "CONNECTIONS", "CALLS", "VERSION"]);
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "MEMBER",
+        "ROLE",
+        "STATE",
+        "ADDRESS",
+        "RING",
+        "CONNECTIONS",
+        "CALLS",
+        "VERSION",
+    ]);
     for member in page["members"].as_array().into_iter().flatten() {
         table.add_row([
             text(&member["id"]),
             text(&member["role"]),
             text(&member["state"]),
             text(&member["address"]),
-            member["ringShare"].as_f64().map_or_else(String::new, |share| format!("{:.1} %", share * 100.0)),
+            member["ringShare"]
+                .as_f64()
+                .map_or_else(String::new, |share| format!("{:.1} %", share * 100.0)),
             text(&member["connections"]),
             text(&member["calls"]),
             text(&member["version"]),
@@ -97,7 +118,10 @@ fn picture(page: &Value) -> String {
         Some(false) => "DOES NOT ANSWER",
         None => "unknown",
     };
-    format!("{table}\n\nSeen by {}. The store {store}.\n", text(&page["member"]))
+    format!(
+        "{table}\n\nSeen by {}. The store {store}.\n",
+        text(&page["member"])
+    )
 }
 
 /// A value as a cell: nothing for what is not known.

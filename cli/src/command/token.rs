@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use clientmcp_core::ids::ClientId;
-use clientmcp_core::token::{self, Claims, Subject};
+use clientmcp_core::ids::{ClientId, Subject};
+use clientmcp_core::token::{self, Claims};
 
 use crate::secret_source::SecretSource;
 
@@ -26,7 +26,12 @@ pub struct Token {
     #[arg(long, env = "CLIENTMCP_CLIENT", value_name = "ID")]
     client: String,
     /// What the token allows, instead of FOR; may be given more than once
-    #[arg(long, env = "CLIENTMCP_SCOPE", value_name = "SCOPE", conflicts_with = "bearer")]
+    #[arg(
+        long,
+        env = "CLIENTMCP_SCOPE",
+        value_name = "SCOPE",
+        conflicts_with = "bearer"
+    )]
     scope: Vec<TokenScope>,
     /// How long it is valid, as in 15m, 12h, 30days
     #[arg(long, env = "CLIENTMCP_TOKEN_TTL", value_name = "TIME", default_value = "1day",
@@ -69,7 +74,12 @@ impl Token {
         };
         let claims = Claims {
             client_id,
-            agent: self.agent.as_deref().map(Subject::parse).transpose().context("--agent")?,
+            agent: self
+                .agent
+                .as_deref()
+                .map(Subject::parse)
+                .transpose()
+                .context("--agent")?,
             serve: allows(Bearer::App, TokenScope::Serve),
             call: allows(Bearer::Agent, TokenScope::Call),
             expires_at: (now + self.ttl).as_secs(),
