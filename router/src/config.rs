@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clientmcp_core::ids::MemberId;
 use clientmcp_core::secret::Secrets;
@@ -31,11 +30,6 @@ pub struct Config {
     pub secrets: Secrets,
     /// All intervals of the protocol.
     pub timings: Timings,
-    /// How long a stopping router goes on as before, so that load balancers notice that it is not
-    /// ready any more.
-    pub pre_drain: Duration,
-    /// How long what is under way may go on after that.
-    pub drain: Duration,
     /// Names by which it may be called (SPEC.md §9.2): `host` or `host:port`.
     pub allowed_hosts: Vec<String>,
     /// Origins of pages that may call it, beside loopback and its own host (SPEC.md §9.3).
@@ -58,8 +52,6 @@ impl Config {
             admin_listen: loopback,
             secrets,
             timings: Timings::default(),
-            pre_drain: Duration::from_secs(5),
-            drain: Duration::from_secs(30),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_connections: crate::limits::CONNECTIONS,

@@ -31,6 +31,12 @@ pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>
     };
     let authority = request.uri().authority().map(http::uri::Authority::as_str);
     let origin = gateway.origins.check(authority, request.headers());
+    if let (Ok(origin), true) = (
+        &origin,
+        served.to_pages() && request.method() == Method::OPTIONS,
+    ) {
+        return preflight(request.headers(), origin.as_ref());
+    }
     let (answered, origin) = match (served, origin) {
         // It tells a foreign origin by a close code.
         (Served::Connect, origin) => {
@@ -38,10 +44,7 @@ pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>
             (answered, origin.ok().flatten())
         }
         (_, Err(error)) => (Err(error), None),
-        (served, Ok(origin)) => {
-            let answered = serve(&gateway, served, request, origin.as_ref()).await;
-            (answered, origin)
-        }
+        (served, Ok(origin)) => (serve(&gateway, served, request).await, origin),
     };
     let mut response = answered.unwrap_or_else(|error| refusal::error(&error));
     cors::decorate(response.headers_mut(), origin.as_ref());
@@ -56,18 +59,21 @@ enum Served {
     Extra,
 }
 
+impl Served {
+    /// Whether pages of other origins may ask for it with `fetch`.
+    fn to_pages(self) -> bool {
+        matches!(self, Served::Agents | Served::Locate)
+    }
+}
+
 /// Answers a request whose Host and Origin are allowed.
 async fn serve(
     gateway: &Arc<Gateway>,
     served: Served,
     request: Request<Incoming>,
-    origin: Option<&AllowedOrigin>,
 ) -> Result<Response, RpcError> {
-    let preflight = || preflight(request.headers(), origin);
     match served {
-        Served::Agents if request.method() == Method::OPTIONS => Ok(preflight()),
         Served::Agents => agent::answer(gateway, request).await,
-        Served::Locate if request.method() == Method::OPTIONS => Ok(preflight()),
         Served::Locate => locate::answer(gateway, &request.into_parts().0),
         Served::Connect => connect::answer(gateway, request).await,
         Served::Extra => match &gateway.config.extra {

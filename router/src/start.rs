@@ -153,23 +153,21 @@ impl Router {
 
     /// Stops gracefully: calls under way end, streams end with their last word, apps move on.
     pub async fn stop(self) {
-        let Config {
-            pre_drain, drain, ..
-        } = self.gateway.config;
+        let timings = &self.gateway.config.timings;
         // Say so first, and go on as before until load balancers have noticed.
         self.draining.store(true, Ordering::Relaxed);
         if let Err(error) = self.membership.set_state(MemberState::Draining).await {
             tracing::debug!(%error, "the store does not know yet that this router drains");
         }
-        tokio::time::sleep(pre_drain).await;
+        tokio::time::sleep(timings.pre_drain).await;
 
         // Long-lived streams and apps' sockets end now, calls when they are answered; new
         // connections find nobody.
         self.gateway.closing.cancel();
         self.gateway.tunnels.close();
         tokio::join!(
-            self.connections.drain(drain),
-            wait(&self.gateway.tunnels, drain),
+            self.connections.drain(timings.drain),
+            wait(&self.gateway.tunnels, timings.drain),
         );
 
         // Nothing needs the cluster any more.

@@ -127,7 +127,7 @@ async fn carry(gateway: Arc<Gateway>, upgrade: OnUpgrade, tunnel: Tunnel, place:
 /// the routers that stay.
 async fn hang_up(gateway: &Gateway) {
     gateway.closing.cancelled().await;
-    let within = gateway.config.drain / 2;
+    let within = gateway.config.timings.drain / 2;
     tokio::time::sleep(within.mul_f64(rand::random_range(0.0..1.0))).await;
 }
 
