@@ -1,0 +1,100 @@
+//! A cluster in this process, and who takes part in a scenario.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clientmcp_cli::cluster::{Cluster, Options};
+use clientmcp_cluster::store::{FaultyStore, MemoryStore};
+use clientmcp_core::ids::ClientId;
+use clientmcp_core::mcp::version::Version;
+use clientmcp_core::timings::Timings;
+
+use crate::modern::Modern;
+use crate::raw_app::{RawApp, registration, text_result, tool};
+use crate::session::Session;
+use crate::tokens::Tokens;
+
+/// The client ID of a scenario that needs one alone.
+pub const CLIENT: &str = "demo";
+
+const SECRET: &str = "a secret of the end-to-end tests, long enough";
+
+/// A running cluster, its store, and tokens for it.
+pub struct Scenario {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Its store, which counts what it is asked and fails on command.
+    pub store: Arc<FaultyStore>,
+    /// Tokens that it accepts.
+    pub tokens: Tokens,
+}
+
+impl Scenario {
+    /// Three routers and three nodes whose intervals are short.
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same, changed by the test.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let tokens = Tokens::new(SECRET);
+        let client = ClientId::parse(CLIENT).expect("it is a client ID");
+        let mut options = Options::new(tokens.secrets(), client);
+        options.routers = 3;
+        options.timings = short_timings();
+        change(&mut options);
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let cluster = Cluster::start_on(store.clone(), options).await.expect("the cluster starts");
+        Self { cluster, store, tokens }
+    }
+
+    /// The address of a router, counted from 0 and around.
+    #[must_use]
+    pub fn router(&self, index: usize) -> SocketAddr {
+        let routers = self.cluster.routers();
+        routers[index % routers.len()].addr()
+    }
+
+    /// An app of [`CLIENT`] with these tools, registered through the first router.
+    pub async fn app(&self, tools: &[&str]) -> RawApp {
+        let mut app = RawApp::connect(self.router(0), &self.tokens.app(CLIENT)).await;
+        let tools: Vec<String> = tools.iter().map(|name| tool(name)).collect();
+        app.register(registration("app", &format!("[{}]", tools.join(",")))).await;
+        app
+    }
+
+    /// An app of [`CLIENT`] whose one tool `echo` answers with its arguments as text.
+    pub async fn echo(&self) -> crate::raw_app::Serving {
+        self.app(&["echo"]).await.serve(|call| vec![call.result(&text_result(&call.arguments()))])
+    }
+
+    /// A modern agent of [`CLIENT`].
+    #[must_use]
+    pub fn modern(&self) -> Modern {
+        Modern::new(self.tokens.agent(CLIENT))
+    }
+
+    /// A session of [`CLIENT`] that was begun at the first router.
+    pub async fn session(&self, version: Version) -> Session {
+        Session::begin(self.router(0), &self.tokens.agent(CLIENT), version).await
+    }
+}
+
+/// Short enough not to wait for, long enough not to be reached by chance on a busy machine.
+fn short_timings() -> Timings {
+    let ms = Duration::from_millis;
+    Timings {
+        stream_after: ms(300),
+        stream_comment: ms(300),
+        grace: ms(500),
+        grace_after_leaving: ms(300),
+        early_cancel: ms(5_000),
+        pre_drain: ms(10),
+        drain: ms(2_000),
+        ..Timings::default()
+    }
+}
