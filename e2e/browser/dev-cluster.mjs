@@ -9,7 +9,7 @@ const program = `${target}/debug/clientmcp`;
 
 export class DevCluster {
   /** Signs the tokens of every cluster here. */
-  static secret = "the secret of the browser tests, long enough";
+  static secret = "the secret of the browser tests: long enough";
 
   /** Starts one; resolves once it serves. */
   static async start({ listen = "127.0.0.1:0", args = [] } = {}) {
