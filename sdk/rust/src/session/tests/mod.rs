@@ -131,7 +131,7 @@ fn token(text: &str) -> Token {
 fn offer(tools: &'static str) -> Offer {
     let tools: Vec<String> = serde_json::from_str(tools).unwrap();
     Offer {
-        tools: tools.iter().map(|tool| Json::of(tool)).collect(),
+        tools: tools.iter().map(Json::of).collect(),
         options: None,
     }
 }
