@@ -72,3 +72,7 @@ pub use status::{Online, Rejected, Status, Stopped};
 pub use token::TokenReason;
 pub use tool::Tool;
 pub use tools::Tools;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
