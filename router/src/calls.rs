@@ -25,6 +25,7 @@ use crate::metrics::Held;
 use crate::placement::{Route, Unplaced};
 use crate::refusal;
 use crate::registrations::Known;
+use crate::request_body::Share;
 
 /// The registration may change under a call that is being checked; not more often than this.
 const CHECKS: usize = 4;
@@ -104,6 +105,7 @@ pub(crate) struct Call {
     attach: bool,
     route: Route,
     _counted: Held,
+    _share: Share,
 }
 
 enum Stage {
@@ -122,6 +124,7 @@ impl Call {
         grant: &CallGrant,
         request: Arc<Request>,
         check: Check,
+        share: Share,
     ) -> Self {
         let begun = Instant::now();
         Self {
@@ -139,6 +142,7 @@ impl Call {
             attach: false,
             route: gateway.placement.route(grant.client_id()),
             _counted: gateway.metrics.call_begun(),
+            _share: share,
         }
     }
 

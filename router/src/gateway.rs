@@ -15,6 +15,7 @@ use crate::links::Links;
 use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
+use crate::request_body::Bodies;
 
 /// A router's state: configuration, what it knows of the cluster, and what it counts. There is
 /// none per agent or app beyond requests in flight.
@@ -27,6 +28,7 @@ pub(crate) struct Gateway {
     pub(crate) placement: Arc<Placement>,
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) bodies: Bodies,
     /// Shown to nodes where no gRPC does it.
     pub(crate) cluster_key: HeaderValue,
     /// Sockets of apps.

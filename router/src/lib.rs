@@ -23,6 +23,7 @@ mod notices;
 mod placement;
 mod refusal;
 mod registrations;
+mod request_body;
 mod respond;
 mod routes;
 mod sessions;

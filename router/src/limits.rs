@@ -12,6 +12,8 @@ pub(crate) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// From the end of a response to the whole head of the next request: longer than the idle
 /// timeouts of usual load balancers, which must be the ones to close.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// Bodies of all requests that are under way, in bytes.
+pub(crate) const BODIES_BYTES: usize = 512 * 1024 * 1024;
 /// Time for an agent's body to arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use clientmcp_cluster::view::View;
+use clientmcp_cluster::view::{View, Whereabouts};
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits::REDIRECTS;
@@ -44,6 +44,8 @@ pub(crate) struct Placement {
     views: watch::Receiver<Arc<View>>,
     holders: Mutex<Bounded<ClientId, Holder>>,
     patience: Duration,
+    /// As long as it takes to see a node that others see already.
+    acquaintance: Duration,
 }
 
 impl Placement {
@@ -57,6 +59,7 @@ impl Placement {
             views,
             holders: Mutex::new(Bounded::new(limits::HOLDERS_CACHED)),
             // A node that dies unseen leaves the ring within a lease and a heartbeat.
+            acquaintance: timings.heartbeat * 2,
             patience: timings.lease + timings.heartbeat * 2 + timings.probe_timeout,
         }
     }
@@ -74,6 +77,7 @@ impl Placement {
             deadline: Instant::now() + self.patience,
             redirects: 0,
             again: None,
+            stranger_until: None,
         }
     }
 
@@ -122,6 +126,8 @@ pub(crate) struct Route {
     redirects: usize,
     /// Not before: the last answer was of no use, and nothing has changed yet.
     again: Option<Instant>,
+    /// A node that no view has named is waited for until then.
+    stranger_until: Option<Instant>,
 }
 
 impl Route {
@@ -147,8 +153,8 @@ impl Route {
             match self.placement.links.peer(&run) {
                 Some(peer) if peer.is_up() => return Ok(peer),
                 // A holder that can be reached is asked although its lease lapsed; one that
-                // cannot be reached and has left the view holds nothing.
-                _ if !self.is_member(&run) => {
+                // cannot be reached and is gone holds nothing.
+                _ if self.is_gone(&run) => {
                     self.placement.forget(&self.client_id, &run);
                     continue;
                 }
@@ -157,7 +163,12 @@ impl Route {
             tokio::select! {
                 _ = links.changed() => {}
                 _ = views.changed() => {}
-                () = tokio::time::sleep_until(self.deadline) => return Err(Unplaced::OutOfReach),
+                () = tokio::time::sleep_until(self.stranger_until.unwrap_or(self.deadline)) => {
+                    if self.stranger_until.take().is_none() {
+                        return Err(Unplaced::OutOfReach);
+                    }
+                    self.placement.forget(&self.client_id, &run);
+                }
             }
         }
     }
@@ -184,8 +195,18 @@ impl Route {
         self.again = Some(Instant::now() + limits::PLACE_AGAIN);
     }
 
-    fn is_member(&self, run: &Run) -> bool {
+    /// Whether a run has left the view. One that was never seen is waited for a little: it may
+    /// have joined a moment ago, and others know of it already.
+    fn is_gone(&mut self, run: &Run) -> bool {
         let view = self.placement.view();
-        view.member(&run.member).map(Run::of).as_ref() == Some(run)
+        self.stranger_until = match view.whereabouts(&run.member, run.incarnation) {
+            Whereabouts::Present(_) => None,
+            Whereabouts::Lost(_) => return true,
+            Whereabouts::Unknown => {
+                let until = Instant::now() + self.placement.acquaintance;
+                Some(self.stranger_until.unwrap_or(until).min(self.deadline))
+            }
+        };
+        false
     }
 }

@@ -34,6 +34,11 @@ pub(crate) fn no_node() -> RpcError {
     RpcError::unavailable("No node is ready; try again", RETRY_AFTER_S)
 }
 
+/// This router holds as much as it may.
+pub(crate) fn overloaded() -> RpcError {
+    RpcError::unavailable("Too much is under way; try again", RETRY_AFTER_S)
+}
+
 /// The nodes in question did not answer in time.
 pub(crate) fn out_of_reach() -> RpcError {
     RpcError::unavailable("The cluster could not be reached; try again", RETRY_AFTER_S)

@@ -27,6 +27,7 @@ use crate::listener::{self, Connections};
 use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
+use crate::request_body::Bodies;
 use crate::tasks::Tasks;
 use crate::{fetch, routes, status};
 
@@ -275,6 +276,7 @@ fn assemble(
         registrations: Arc::new(Registrations::new(placement.clone(), metrics.clone())),
         placement,
         metrics,
+        bodies: Bodies::new(),
         cluster_key,
         tunnels: TaskTracker::new(),
         closing: CancellationToken::new(),

@@ -16,5 +16,12 @@ pub(super) fn of(asking: &Asking, request: &Arc<Request>) -> Call {
         let tool = call::check(request, &headers, offer)?;
         Ok(tool.options.timeout)
     });
-    Call::new(&asking.gateway, &asking.grant, request.clone(), check)
+    let share = asking.share.clone();
+    Call::new(
+        &asking.gateway,
+        &asking.grant,
+        request.clone(),
+        check,
+        share,
+    )
 }

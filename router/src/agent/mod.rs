@@ -3,7 +3,6 @@
 //! Each check stands where its order puts it; what they let through is handed on.
 
 mod batch;
-mod body;
 mod call;
 mod get_stream;
 mod legacy;
@@ -29,6 +28,7 @@ use crate::authorize;
 use crate::body::Response;
 use crate::gateway::{Gateway, unix_seconds};
 use crate::refusal;
+use crate::request_body::Share;
 use crate::respond;
 
 /// What every handler of a POST needs. There is none without a grant.
@@ -37,6 +37,8 @@ struct Asking {
     grant: CallGrant,
     headers: Arc<HeaderMap>,
     accept: Accept,
+    /// Of the body, parts of which go on with calls.
+    share: Share,
 }
 
 /// Answers a request whose Host and Origin are allowed, and which is no preflight.
@@ -76,7 +78,7 @@ async fn post(
     let grant = authorize::call(gateway, &headers)?;
     check_content_type(&headers)?;
     let accept = Accept::read(&headers)?;
-    let body = body::read(body).await?;
+    let (body, share) = gateway.bodies.read(body).await?;
     let inbound = inbound::receive(&headers, body, &gateway.sessions, &grant, unix_seconds())?;
     *asked = Asked::of(&inbound);
     let asking = Asking {
@@ -84,6 +86,7 @@ async fn post(
         grant,
         headers: Arc::new(headers),
         accept,
+        share,
     };
     match inbound {
         Inbound::Request(request) => asking.request(Arc::from(request)).await,

@@ -1,6 +1,6 @@
 //! Statuses and headers of the agent endpoint (SPEC.md §5.1, §5.2, §9).
 
-use crate::harness::{CLIENT_ID, Cluster, Request, agent_token, now, token};
+use crate::harness::{Cluster, Request, agent_token, token};
 use crate::http_client::Answer;
 
 const UNKNOWN_SESSION: &str = "bm8.c2Vzc2lvbg";
@@ -257,57 +257,6 @@ async fn only_an_event_stream_accepted_gets_lists_as_events_too() {
 }
 
 #[tokio::test]
-async fn sizes_are_bounded_at_the_edge() {
-    let cluster = Cluster::start().await;
-    let limit = 4 * 1024 * 1024;
-    // Declared: refused before it is sent.
-    let mut connection = cluster.connect().await;
-    let head = Request::post("").header("Content-Length", &(limit + 1).to_string());
-    let answer = connection.exchange(&head.to_bytes()).await;
-    assert_eq!((answer.status, answer.code()), (413, 41_300));
-    // Chunked: refused when it has become too large.
-    let mut chunked = Request::post("")
-        .header("Transfer-Encoding", "chunked")
-        .to_bytes();
-    let text = String::from_utf8(chunked)
-        .unwrap()
-        .replace("Content-Length: 0\r\n", "");
-    chunked = text.into_bytes();
-    for _ in 0..5 {
-        chunked.extend_from_slice(b"100000\r\n");
-        chunked.resize(chunked.len() + 0x10_0000, b' ');
-        chunked.extend_from_slice(b"\r\n");
-    }
-    let answer = cluster.connect().await.exchange(&chunked).await;
-    assert_eq!((answer.status, answer.code()), (413, 41_300));
-    // A large one that fits arrives whole.
-    let large = "ä".repeat(1_900_000);
-    let params = format!(r#""name":"slow","arguments":{{"text":"{large}"}}"#);
-    let request = Request::modern("1", "tools/call", &params);
-    let (answer, ()) = tokio::join!(cluster.send(&request), async {
-        let call = cluster.node().next_call().await;
-        assert!(String::from_utf8_lossy(&call.call.params).contains(&large));
-        call.result(&format!(r#"{{"content":[],"big":"{large}"}}"#));
-    });
-    assert_eq!(answer.status, 200);
-    assert!(answer.body.contains(&large));
-}
-
-#[tokio::test]
-async fn headers_are_bounded_at_64_kib() {
-    let cluster = Cluster::start().await;
-    for (kib, status) in [(1, 200), (16, 200), (48, 200), (80, 431), (100, 431)] {
-        let cookie = "c".repeat(kib * 1024 / 4);
-        let mut request = Request::modern("1", "tools/list", "");
-        for _ in 0..4 {
-            request = request.header("Cookie", &cookie);
-        }
-        let answer = cluster.send(&request).await;
-        assert_eq!(answer.status, status, "{kib} KiB");
-    }
-}
-
-#[tokio::test]
 async fn hosts_and_origins_are_checked() {
     let loopback = Cluster::start().await;
     let list = Request::modern("1", "tools/list", "");
@@ -370,7 +319,7 @@ async fn without_a_ready_node_agents_are_told_when_to_try_again() {
         let answer = cluster.send(&request).await;
         assert_eq!((answer.status, answer.code()), (503, 50_300), "{answer:?}");
         assert!(answer.header("retry-after").is_some());
-        assert_eq!(answer.json()["id"].is_number(), true);
+        assert!(answer.json()["id"].is_number());
     }
 }
 
@@ -409,5 +358,4 @@ async fn locate_tells_apps_and_nobody_else() {
     );
     assert_eq!(cluster.send(&locate(&agent_token())).await.status, 403);
     assert_eq!(cluster.send(&locate("x")).await.status, 401);
-    assert!(now() > 0 && !CLIENT_ID.is_empty());
 }

@@ -144,6 +144,11 @@ impl Connection {
         }
     }
 
+    /// Whether anything comes in answer to a request.
+    pub(crate) async fn answers(&mut self, request: &[u8]) -> bool {
+        self.stream.write_all(request).await.is_ok() && self.more().await
+    }
+
     /// Whether the other side ends the connection, within the tests' patience.
     pub(crate) async fn ends(&mut self) -> bool {
         while self.more().await {}

@@ -1,0 +1,204 @@
+//! The gRPC service of a scripted node.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use clientmcp_proto::link::{Arrived, Assembler, Begun, CallKey, Limits, Outbox, outbox};
+use clientmcp_proto::v1::bridge_server::Bridge;
+use clientmcp_proto::v1::{self, NodeFrame, node_frame, router_frame};
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::arrival::Arrival;
+use super::{State, event_of};
+
+const LIMITS: Limits = Limits {
+    chunk_bytes: 64 * 1024,
+    window_bytes: 1024 * 1024,
+    payload_bytes: 4 * 1024 * 1024,
+    queue_bytes: 32 * 1024 * 1024,
+};
+
+pub(super) struct Served(pub(super) Arc<State>);
+
+type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Bridge for Served {
+    type LinkStream = Frames;
+    type WatchStream = ReceiverStream<Result<v1::WatchEvent, Status>>;
+
+    async fn link(
+        &self,
+        request: Request<Streaming<v1::RouterFrame>>,
+    ) -> Result<Response<Frames>, Status> {
+        let mut frames = request.into_inner();
+        let first = frames.message().await?.and_then(|frame| frame.frame);
+        let Some(router_frame::Frame::Hello(hello)) = first else {
+            return Err(Status::invalid_argument("no hello"));
+        };
+        let target = hello.target.unwrap();
+        assert_eq!(target.incarnation, self.0.member.incarnation.0);
+        let (outbox, drain) = outbox::<NodeFrame>(LIMITS);
+        let welcome = v1::Welcome {
+            node_id: self.0.member.id.to_string(),
+            incarnation: self.0.member.incarnation.0,
+        };
+        outbox.send(node_frame::Frame::Welcome(welcome)).unwrap();
+        self.0.script.lock().unwrap().outboxes.push(outbox.clone());
+        let state = self.0.clone();
+        tokio::spawn(async move {
+            state.links.send_modify(|links| *links += 1);
+            let mut assembler = Assembler::new(LIMITS);
+            while let Ok(Some(frame)) = frames.message().await {
+                if let Some(frame) = frame.frame {
+                    handle(&state, &outbox, &mut assembler, frame);
+                }
+            }
+            state.links.send_modify(|links| *links -= 1);
+        });
+        let frames: Frames = Box::pin(tokio_stream::StreamExt::map(drain, Ok));
+        Ok(Response::new(frames))
+    }
+
+    async fn describe(
+        &self,
+        request: Request<v1::DescribeRequest>,
+    ) -> Result<Response<v1::DescribeResponse>, Status> {
+        let script = self.0.script.lock().unwrap();
+        Ok(Response::new(script.describe(&request.into_inner())))
+    }
+
+    async fn watch(
+        &self,
+        request: Request<v1::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        use v1::watch_event::Event;
+        let session = request.into_inner().session_id;
+        let (sender, receiver) = mpsc::channel(16);
+        let mut script = self.0.script.lock().unwrap();
+        if let Some(to) = &script.elsewhere {
+            let _ = sender.try_send(Ok(event_of(Event::Elsewhere(to.clone()))));
+            return Ok(Response::new(ReceiverStream::new(receiver)));
+        }
+        let _ = sender.try_send(Ok(event_of(Event::State(script.state()))));
+        for (other, watcher) in &script.watchers {
+            if !session.is_empty() && *other == session {
+                let _ = watcher.try_send(Ok(event_of(Event::Replaced(v1::Replaced {}))));
+            }
+        }
+        script.watchers.push((session, sender));
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn cancel_request(
+        &self,
+        request: Request<v1::CancelRequestRequest>,
+    ) -> Result<Response<v1::CancelRequestResponse>, Status> {
+        use v1::cancel_request_response::At;
+        let request = request.into_inner();
+        let ended = self
+            .0
+            .script
+            .lock()
+            .unwrap()
+            .ended
+            .contains(&request.session_id);
+        let at = match ended {
+            true => At::SessionEnded(v1::SessionEnded {}),
+            false => At::Accepted(v1::Accepted {}),
+        };
+        let _ = self.0.cancel_requests.send(request);
+        Ok(Response::new(v1::CancelRequestResponse { at: Some(at) }))
+    }
+
+    async fn end_session(
+        &self,
+        request: Request<v1::EndSessionRequest>,
+    ) -> Result<Response<v1::EndSessionResponse>, Status> {
+        use v1::end_session_response::At;
+        let request = request.into_inner();
+        assert!(request.ttl_s > 0);
+        let mut script = self.0.script.lock().unwrap();
+        let at = match script.ended.insert(request.session_id.clone()) {
+            false => At::SessionEnded(v1::SessionEnded {}),
+            true => At::Accepted(v1::Accepted {}),
+        };
+        for (session, watcher) in &script.watchers {
+            if *session == request.session_id {
+                let ended = v1::watch_event::Event::SessionEnded(v1::SessionEnded {});
+                let _ = watcher.try_send(Ok(event_of(ended)));
+            }
+        }
+        Ok(Response::new(v1::EndSessionResponse { at: Some(at) }))
+    }
+
+    async fn displace(
+        &self,
+        _: Request<v1::DisplaceRequest>,
+    ) -> Result<Response<v1::DisplaceResponse>, Status> {
+        Err(Status::unimplemented("nodes ask this of each other"))
+    }
+
+    async fn identify(
+        &self,
+        _: Request<v1::IdentifyRequest>,
+    ) -> Result<Response<v1::IdentifyResponse>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+}
+
+fn handle(
+    state: &State,
+    outbox: &Outbox<NodeFrame>,
+    assembler: &mut Assembler<v1::Call>,
+    frame: router_frame::Frame,
+) {
+    match frame {
+        router_frame::Frame::Call(mut call) => {
+            let key = CallKey::read(&call.call_id).unwrap();
+            let within = std::mem::take(&mut call.params);
+            let total = call.params_bytes;
+            if let Begun::Whole(call, params) = assembler.begin(key, call, within, total).unwrap() {
+                arrive(state, outbox, v1::Call { params, ..call });
+            }
+        }
+        router_frame::Frame::Chunk(chunk) => {
+            let key = CallKey::read(&chunk.call_id).unwrap();
+            match assembler.chunk(key, &chunk.data).unwrap() {
+                Arrived::Whole(call, params) => arrive(state, outbox, v1::Call { params, ..call }),
+                Arrived::Partial { credit } if credit > 0 => {
+                    let credit = v1::Credit {
+                        call_id: chunk.call_id,
+                        bytes: credit,
+                    };
+                    let _ = outbox.send(node_frame::Frame::Credit(credit));
+                }
+                Arrived::Partial { .. } | Arrived::Unknown => {}
+            }
+        }
+        router_frame::Frame::Credit(credit) => {
+            outbox.credit(CallKey::read(&credit.call_id).unwrap(), credit.bytes);
+        }
+        router_frame::Frame::Cancel(cancel) => {
+            let _ = state.cancels.send(cancel);
+        }
+        router_frame::Frame::Hello(_) | router_frame::Frame::Settled(_) => {}
+    }
+}
+
+fn arrive(state: &State, outbox: &Outbox<NodeFrame>, call: v1::Call) {
+    let verdict = state.script.lock().unwrap().verdict(&call);
+    let arrival = Arrival {
+        call,
+        outbox: outbox.clone(),
+    };
+    match verdict {
+        Some(outcome) => arrival.answer(outcome),
+        None => {
+            let _ = state.calls.send(arrival);
+        }
+    }
+}
