@@ -27,12 +27,12 @@ CLIENT_ID = "demo"
 START_LIMIT_S = 30.0
 """How long a process may take until it serves."""
 
-STOP_LIMIT_S = 10.0
-"""How long a process may take to end after SIGTERM before it is killed."""
+STOP_LIMIT_S = 20.0
+"""How long a process may take to end after SIGTERM, with no work left, before it is killed."""
 
 
-class StartError(Exception):
-    """A process did not come up; the message says which, and where its log is."""
+class ClusterError(Exception):
+    """A process did not come up or did not end; the message says which, and where its log is."""
 
 
 def clean_up_on_sigterm():
@@ -75,9 +75,9 @@ class Process:
         deadline = time.monotonic() + START_LIMIT_S
         while not ready():
             if (code := self._child.poll()) is not None:
-                raise StartError(f"{self.name} ended with {code} before it {what}:\n{self.tail()}")
+                raise ClusterError(f"{self.name} ended with {code} before it {what}:\n{self.tail()}")
             if time.monotonic() > deadline:
-                raise StartError(f"{self.name} has not {what} within {START_LIMIT_S:.0f} s:\n{self.tail()}")
+                raise ClusterError(f"{self.name} has not {what} within {START_LIMIT_S:.0f} s:\n{self.tail()}")
             time.sleep(0.05)
 
     def has_logged(self, text):
@@ -94,15 +94,16 @@ class Process:
         return self._child.poll() is None
 
     def stop(self):
-        """Ends the process by SIGTERM, and by SIGKILL if that does not help."""
+        """Ends the process by SIGTERM, and by SIGKILL if that does not help; tells whether it did."""
         if self.is_running():
             self._child.send_signal(signal.SIGTERM)
         try:
             self._child.wait(STOP_LIMIT_S)
         except subprocess.TimeoutExpired:
-            print(f"{self.name} did not end within {STOP_LIMIT_S:.0f} s of SIGTERM and is killed", file=sys.stderr)
             self._child.kill()
             self._child.wait()
+            return False
+        return True
 
 
 def answers_ok(url):
@@ -149,8 +150,11 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, *_):
-        self._stop()
+    def __exit__(self, kind, *_):
+        stuck = self._stop()
+        if stuck and kind is None:
+            names = ", ".join(process.name for process in stuck)
+            raise ClusterError(f"not ended within {STOP_LIMIT_S:.0f} s of SIGTERM: {names}\n{stuck[0].tail()}")
 
     def agent_urls(self):
         """Where agents reach each router."""
@@ -199,7 +203,7 @@ class Cluster:
     def _start_redis(self, port):
         redis = shutil.which("redis-server")
         if redis is None:
-            raise StartError("redis-server is not installed (Debian: apt-get install redis-server)")
+            raise ClusterError("redis-server is not installed (Debian: apt-get install redis-server)")
         options = ["--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", self.logs]
         process = Process("redis", [redis, *options], self.logs)
         self._processes.append(process)
@@ -227,15 +231,19 @@ class Cluster:
         return process
 
     def _stop(self):
-        # Routers first, Redis last; members of a kind at the same time.
-        for prefix in ("r", "n"):
-            group = [p for p in self._processes if p.name.startswith(prefix) and p.name != "redis"]
-            threads = [threading.Thread(target=process.stop) for process in group]
+        """Ends all processes, routers first and Redis last; gives those that had to be killed."""
+        stuck = []
+
+        def stop(process):
+            if not process.stop():
+                stuck.append(process)
+
+        for kind in ("r", "n", "redis"):
+            group = [p for p in self._processes if p.name.rstrip("0123456789") == kind]
+            threads = [threading.Thread(target=stop, args=[process]) for process in group]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        for process in self._processes:
-            if process.name == "redis":
-                process.stop()
         self._processes.clear()
+        return stuck
