@@ -31,14 +31,18 @@ use crate::request_body::Bodies;
 use crate::tasks::Tasks;
 use crate::{fetch, routes, status};
 
+/// The options by which an operator says where to listen.
+const LISTEN: &str = "--listen";
+const ADMIN_LISTEN: &str = "--admin-listen";
+
 /// Why a router did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A port cannot be had.
-    #[error("cannot listen on {address} ({purpose}): {source}")]
+    #[error("{flag} {address}: {source}")]
     Listen {
-        /// What it is for.
-        purpose: &'static str,
+        /// Where it was configured.
+        flag: &'static str,
         /// Where.
         address: SocketAddr,
         /// Why not.
@@ -71,10 +75,10 @@ impl Router {
     /// [`StartError`].
     pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Self, StartError> {
         // Bind first: a router that cannot be reached must not become a member.
-        let listener = bind("agents and apps", config.listen).await?;
-        let admin_listener = bind("operators", config.admin_listen).await?;
-        let addr = local("agents and apps", &listener, config.listen)?;
-        let admin_addr = local("operators", &admin_listener, config.admin_listen)?;
+        let listener = bind(LISTEN, config.listen).await?;
+        let admin_listener = bind(ADMIN_LISTEN, config.admin_listen).await?;
+        let addr = local(LISTEN, &listener, config.listen)?;
+        let admin_addr = local(ADMIN_LISTEN, &admin_listener, config.admin_listen)?;
         let origins = OriginPolicy::new(
             addr.ip().is_loopback(),
             &config.allowed_hosts,
@@ -103,7 +107,7 @@ impl Router {
             draining.clone(),
         )
         .map_err(|source| StartError::Listen {
-            purpose: "operators",
+            flag: ADMIN_LISTEN,
             address: admin_addr,
             source,
         })?;
@@ -188,23 +192,23 @@ impl fmt::Debug for Router {
     }
 }
 
-async fn bind(purpose: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
+async fn bind(flag: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address)
         .await
         .map_err(|source| StartError::Listen {
-            purpose,
+            flag,
             address,
             source,
         })
 }
 
 fn local(
-    purpose: &'static str,
+    flag: &'static str,
     listener: &TcpListener,
     address: SocketAddr,
 ) -> Result<SocketAddr, StartError> {
     listener.local_addr().map_err(|source| StartError::Listen {
-        purpose,
+        flag,
         address,
         source,
     })

@@ -126,8 +126,10 @@ impl Links {
             let view = views.borrow_and_update().clone();
             self.reconcile(&view, &around, &mut keeping);
             tokio::select! {
-                // The view ends with the process.
-                changed = views.changed() => if changed.is_err() { return },
+                changed = views.changed() => if changed.is_err() {
+                    // This router has left the cluster; what it knows stays as it is.
+                    stop.cancelled().await;
+                },
                 Some(ended) = keeping.join_next() => match ended {
                     Ok(run) => {
                         self.write().remove(&run);
