@@ -15,6 +15,7 @@ use clientmcp_core::channel::{ClaimInput, Claimed};
 use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::close::Departure;
 use clientmcp_core::registration::{ContentHash, Kind};
+use tokio::sync::SemaphorePermit;
 use tokio::time::{sleep, timeout};
 
 use crate::connection::{Connection, TakenOver, successor};
@@ -48,9 +49,6 @@ pub(crate) async fn look_up(connection: Arc<Connection>, wanted: Vec<(Kind, Cont
 /// Brings a checked registration to the store, and its answer to the channel.
 pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
     let node = &connection.node;
-    let Ok(_turn) = node.registers.acquire().await else {
-        return;
-    };
     let brought = if input.again {
         update(&connection, &input).await
     } else {
@@ -73,6 +71,7 @@ async fn take(
     input: &ClaimInput,
 ) -> Result<&'static str, StoreError> {
     let node = &connection.node;
+    let turn = wait_for_turn(node).await;
     let registration = store_contents(node, input).await?;
     let request = ClaimRequest {
         client_id: connection.client_id.clone(),
@@ -102,6 +101,8 @@ async fn take(
         instance: input.instance.clone(),
     };
     remember_ended_sessions(connection).await;
+    // A former holder that does not answer holds up nobody but its own successor.
+    drop(turn);
     make_way(connection, input, previous, &ours).await;
     match connection.take_over(claim, input, registration) {
         TakenOver::Settled => Ok("registered"),
@@ -123,6 +124,7 @@ async fn update(
     let Some(claim) = connection.present_claim() else {
         return Ok("displaced");
     };
+    let _turn = wait_for_turn(node).await;
     let registration = registration(node, input).await?;
     let written = async {
         let now = node.clock.now();
@@ -152,6 +154,12 @@ async fn update(
     }
     connection.handle_claimed(Claimed::Taken);
     Ok("updated")
+}
+
+/// So many registers are brought to the store at the same time, however many come at once.
+async fn wait_for_turn(node: &NodeState) -> SemaphorePermit<'_> {
+    let turn = node.registers.acquire().await;
+    turn.expect("the semaphore is never closed")
 }
 
 fn holder(connection: &Connection, input: &ClaimInput, claim: Claim) -> Holder {

@@ -9,6 +9,8 @@
 
 mod outputs;
 mod sockets;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -81,6 +81,7 @@ pub(crate) async fn serve<H, A>(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = connections.drain.cancelled() => return,
+            () = connections.abort.cancelled() => return,
         };
         match accepted {
             Ok((stream, peer)) => admit(stream, peer, &connections, &protocol, &handle),

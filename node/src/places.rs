@@ -51,9 +51,8 @@ pub(crate) async fn find(
     if registering {
         await_register(node, client_id).await;
     }
-    let Ok(_turn) = node.lookups.acquire().await else {
-        return Place::Unknown;
-    };
+    let turn = node.lookups.acquire().await;
+    let _turn = turn.expect("the semaphore is never closed");
     let read = read(node, client_id, session).await;
     // It may have come while the store was asked.
     match (node.registry.find(client_id, session), read) {

@@ -17,7 +17,7 @@ use clientmcp_proto::headers;
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Status;
 use tower_service::Service as _;
 
@@ -56,7 +56,7 @@ pub enum StartError {
 /// What the server for operators waits for.
 type StatusAnswer = Pin<Box<dyn Future<Output = serde_json::Value> + Send>>;
 
-/// A running node. Dropping it stops it at once, without telling anybody.
+/// A running node. Dropping it stops it at once: sockets and links end without a word.
 #[derive(Debug)]
 pub struct Node {
     state: Arc<NodeState>,
@@ -65,8 +65,8 @@ pub struct Node {
     admin: AdminServer,
     tasks: Tasks,
     connections: Vec<Connections>,
-    /// Drops what runs when the node is dropped.
-    abort: DropGuard,
+    /// Ends what runs when the node is dropped.
+    abort: [DropGuard; 2],
 }
 
 impl Node {
@@ -119,12 +119,18 @@ impl Node {
 
         // The tasks that keep what the node holds.
         let tasks = Tasks::new();
-        tasks.spawn("keeping claims", claims::keep(state.clone()));
+        tasks.spawn(
+            "keeping claims",
+            until_told(tasks.stop().clone(), claims::keep(state.clone())),
+        );
 
         // Serving last: whoever is answered finds everything in place.
         let mut node = Self {
             admin: serve_admin(&state, admin_listener, registry, config.admin_listen)?,
-            abort: state.abort.clone().drop_guard(),
+            abort: [
+                state.abort.clone().drop_guard(),
+                tasks.stop().clone().drop_guard(),
+            ],
             connections: Vec::new(),
             state,
             addr,
@@ -261,6 +267,14 @@ impl Node {
             // It ends when the connections drain, which is before the tasks are told to end.
             stop.cancelled().await;
         });
+    }
+}
+
+/// Runs a task that never ends by itself.
+async fn until_told(stop: CancellationToken, task: impl Future<Output = ()>) {
+    tokio::select! {
+        () = task => {}
+        () = stop.cancelled() => {}
     }
 }
 

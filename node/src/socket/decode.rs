@@ -320,3 +320,6 @@ fn unmask(bytes: &mut [u8], mask: [u8; 4]) {
         *byte ^= key;
     }
 }
+
+#[cfg(test)]
+mod tests;

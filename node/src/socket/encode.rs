@@ -127,3 +127,6 @@ impl Encoded {
         self.pieces.is_empty() && self.tail.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

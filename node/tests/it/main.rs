@@ -1,0 +1,17 @@
+//! A node in this process, its apps as raw WebSockets, its routers as raw gRPC.
+
+mod app;
+mod router;
+mod world;
+
+mod calls;
+mod closing;
+mod handshakes;
+mod links;
+mod registering;
+mod sessions;
+mod slow_readers;
+mod stopping;
+mod store_trouble;
+mod takeovers;
+mod watching;

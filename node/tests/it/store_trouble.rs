@@ -1,0 +1,130 @@
+//! What a node does while the store fails, and afterwards.
+
+use clientmcp_cluster::store::faulty::{Fault, Operation};
+use clientmcp_cluster::store::{ClaimRequest, Claimed, Store as _};
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
+use clientmcp_core::registration::Hashes;
+use clientmcp_proto::v1::absent::Why;
+use clientmcp_proto::v1::not_here;
+use clientmcp_proto::v1::outcome::Outcome as Word;
+
+use crate::app::{App, register, tool};
+use crate::router::Router;
+use crate::world::{CLIENT, World, eventually};
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_read_back() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    world.store.inject(Operation::Claim, Fault::LostAnswer);
+    app.register("i1", 1).await;
+    assert_eq!(world.store.calls(Operation::Claim), 2);
+    assert!(world.record(CLIENT).await.unwrap().holder.is_some());
+}
+
+#[tokio::test]
+async fn without_a_store_a_register_is_to_be_tried_later() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    world.store.break_down(Fault::Unreachable);
+    app.send(register("i1", 1, &[tool("echo")])).await;
+    assert_eq!(app.expect_close().await.0, 1013);
+}
+
+#[tokio::test]
+async fn a_claim_that_was_made_unheard_is_given_up_again() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    for _ in 0..3 {
+        world.store.inject(Operation::Claim, Fault::LostAnswer);
+    }
+    app.send(register("i1", 1, &[tool("echo")])).await;
+    assert_eq!(app.expect_close().await.0, 1013);
+    eventually("the claim is given up", || async {
+        world
+            .record(CLIENT)
+            .await
+            .is_some_and(|record| record.holder.is_none())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_further_register_stands_without_the_store_and_is_written_later() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    let first = app.register("i1", 1).await;
+    world.store.break_down(Fault::Unreachable);
+    app.send(register("i1", 1, &[tool("other")])).await;
+    let second = app.expect("registered").await;
+    assert_ne!(first["hashes"], second["hashes"]);
+    world.store.heal();
+    // The next one is written at once.
+    app.send(register("i1", 1, &[tool("third")])).await;
+    let third = app.expect("registered").await;
+    let record = world.record(CLIENT).await.unwrap();
+    assert_eq!(third["hashes"]["tools"], record.hashes.tools.to_string());
+}
+
+#[tokio::test]
+async fn a_release_is_tried_until_the_store_has_it() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    world.store.inject(Operation::Release, Fault::Unreachable);
+    app.close(1000).await;
+    eventually("it is released", || async {
+        world.record(CLIENT).await.unwrap().holder.is_none()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lookup_without_a_store_says_so() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    world.store.break_down(Fault::Unreachable);
+    let sent = link.call(CLIENT);
+    match link.outcome(sent).await {
+        Word::NotHere(why) => assert_eq!(why.why(), not_here::Why::StoreUnreachable),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A claim in this node's name that nobody here knows of is given back by whoever asks.
+#[tokio::test]
+async fn a_record_that_names_this_node_for_nothing_is_put_right() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let request = ClaimRequest {
+        client_id: ClientId::parse(CLIENT).unwrap(),
+        node: MemberId::parse("node-1").unwrap(),
+        incarnation: Incarnation(node.incarnation().0),
+        nonce: 1,
+        seen: Epoch(0),
+        instance: InstanceId::parse("i1").unwrap(),
+        connection: 1,
+        hashes: Hashes::empty(),
+    };
+    let claimed = world.store.claim(&request).await.unwrap();
+    assert!(matches!(claimed, Claimed::Taken { .. }));
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    let sent = link.call(CLIENT);
+    match link.outcome(sent).await {
+        Word::Absent(absent) => assert_eq!(absent.why(), Why::Away),
+        other => panic!("{other:?}"),
+    }
+    eventually("the claim is given back", || async {
+        world.record(CLIENT).await.unwrap().holder.is_none()
+    })
+    .await;
+}
