@@ -10,8 +10,8 @@ use clientmcp_cluster::admin::{self, AdminServer};
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_cluster::membership::{JoinError, Membership};
 use clientmcp_cluster::metrics::registry as metrics_registry;
-use clientmcp_cluster::store::Store;
-use clientmcp_core::ids::Incarnation;
+use clientmcp_cluster::store::{Store, StoreError};
+use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_proto::headers;
 use hyper::body::Incoming;
@@ -48,9 +48,26 @@ pub enum StartError {
     /// An allowed origin cannot be read.
     #[error("--allowed-origin: {0}")]
     Origin(#[from] InvalidEntry),
-    /// The node could not become a member.
+    /// Another process has the node's name.
+    #[error("--id {id}: another process with this ID answers at {address}")]
+    NameTaken {
+        /// The name.
+        id: MemberId,
+        /// Where the other process answers.
+        address: String,
+    },
+    /// The store cannot be asked.
     #[error(transparent)]
-    Join(#[from] JoinError),
+    Store(#[from] StoreError),
+}
+
+impl From<JoinError> for StartError {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Taken { id, address } => Self::NameTaken { id, address },
+            JoinError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// What the server for operators waits for.

@@ -122,7 +122,7 @@ impl Decoder {
     /// What the bytes so far give; `None`: more must be read.
     pub(super) fn next(&mut self) -> Result<Option<Received>, Fault> {
         let next = self.step();
-        if matches!(next, Err(Fault::Protocol(_) | Fault::Binary)) {
+        if matches!(next, Err(Fault::Protocol(_))) {
             self.mode = Mode::Lost;
         }
         next
@@ -178,9 +178,7 @@ impl Decoder {
 
     fn begin_frame(&mut self, header: &Header) -> Result<(), Fault> {
         match (header.opcode, self.fragmented) {
-            (TEXT, false) | (CONTINUATION, true) => {}
-            (BINARY, false) if self.mode == Mode::Reading => return Err(Fault::Binary),
-            (BINARY, false) => {}
+            (TEXT | BINARY, false) | (CONTINUATION, true) => {}
             (CONTINUATION, false) => return Err(Fault::Protocol("nothing to continue")),
             _ => return Err(Fault::Protocol("the message before this one has not ended")),
         }
@@ -194,6 +192,11 @@ impl Decoder {
         });
         if self.mode != Mode::Reading {
             return Ok(());
+        }
+        // Where the next frame begins is known all the same: the peer's close frame is found.
+        if header.opcode == BINARY {
+            self.discard();
+            return Err(Fault::Binary);
         }
         if too_large {
             self.discard();

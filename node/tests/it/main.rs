@@ -9,6 +9,7 @@ mod closing;
 mod handshakes;
 mod links;
 mod registering;
+mod secrecy;
 mod sessions;
 mod slow_readers;
 mod stopping;

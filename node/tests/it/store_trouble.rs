@@ -99,20 +99,79 @@ async fn a_lookup_without_a_store_says_so() {
     }
 }
 
+/// As after SIGSTOP and SIGCONT: everything in this process stands still for longer than the
+/// lease, and somebody else takes the client ID over meanwhile.
+#[tokio::test]
+async fn a_node_that_was_paused_reads_its_claims_before_it_dispatches_anything() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    std::thread::sleep(world.timings.lease * 2);
+    let claimed = world.memory.claim(&foreign_claim()).await.unwrap();
+    assert!(matches!(claimed, Claimed::Taken { .. }));
+    // The app is let go, whatever anybody tells this node.
+    assert_eq!(app.expect_close().await.0, 4409);
+    let sent = link.call(CLIENT);
+    assert!(matches!(
+        link.outcome(sent).await,
+        Word::Absent(_) | Word::Elsewhere(_)
+    ));
+}
+
+/// The same, and the store has lost everything: the claim is written again.
+#[tokio::test]
+async fn a_store_that_lost_a_claim_gets_it_back() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    let hashes = app.register("i1", 1).await["hashes"].clone();
+    world.memory.forget();
+    assert!(world.record(CLIENT).await.is_none());
+    // A pause makes the node read its claims at once.
+    std::thread::sleep(world.timings.lease * 2);
+    eventually("the claim is back", || async {
+        world
+            .record(CLIENT)
+            .await
+            .is_some_and(|record| record.holder.is_some())
+    })
+    .await;
+    let record = world.record(CLIENT).await.unwrap();
+    assert_eq!(hashes["tools"], record.hashes.tools.to_string());
+    let content = world.memory.content(&record.hashes.tools).await.unwrap();
+    assert!(content.is_some(), "contents too");
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    let sent = link.call(CLIENT);
+    app.echo().await;
+    link.result(sent).await;
+}
+
+fn foreign_claim() -> ClaimRequest {
+    ClaimRequest {
+        client_id: ClientId::parse(CLIENT).unwrap(),
+        node: MemberId::parse("node-9").unwrap(),
+        incarnation: Incarnation(9),
+        nonce: 9,
+        seen: Epoch(0),
+        instance: InstanceId::parse("i9").unwrap(),
+        connection: 1,
+        hashes: Hashes::empty(),
+    }
+}
+
 /// A claim in this node's name that nobody here knows of is given back by whoever asks.
 #[tokio::test]
 async fn a_record_that_names_this_node_for_nothing_is_put_right() {
     let world = World::new();
     let node = world.node("node-1").await;
     let request = ClaimRequest {
-        client_id: ClientId::parse(CLIENT).unwrap(),
         node: MemberId::parse("node-1").unwrap(),
-        incarnation: Incarnation(node.incarnation().0),
-        nonce: 1,
-        seen: Epoch(0),
-        instance: InstanceId::parse("i1").unwrap(),
-        connection: 1,
-        hashes: Hashes::empty(),
+        incarnation: node.incarnation(),
+        ..foreign_claim()
     };
     let claimed = world.store.claim(&request).await.unwrap();
     assert!(matches!(claimed, Claimed::Taken { .. }));

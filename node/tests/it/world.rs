@@ -21,6 +21,7 @@ pub(crate) fn ms(ms: u64) -> Duration {
 
 pub(crate) struct World {
     pub(crate) store: Arc<FaultyStore>,
+    pub(crate) memory: Arc<MemoryStore>,
     pub(crate) secrets: Secrets,
     pub(crate) timings: Timings,
 }
@@ -33,8 +34,10 @@ impl World {
             drain: ms(500),
             ..Timings::default()
         };
+        let memory = Arc::new(MemoryStore::new());
         Self {
-            store: Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))),
+            store: Arc::new(FaultyStore::new(memory.clone())),
+            memory,
             secrets: Secrets::new(["a secret of at least thirty-two bytes"]).unwrap(),
             timings,
         }

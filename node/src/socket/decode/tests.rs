@@ -132,6 +132,15 @@ fn after_discarding_only_the_close_frame_matters() {
 }
 
 #[test]
+fn a_binary_frame_is_refused_and_the_next_one_found() {
+    let mut bytes = frame(0x82, b"binary");
+    bytes.extend(frame(0x88, &1000_u16.to_be_bytes()));
+    let mut decoder = Decoder::new(&bytes, LIMIT);
+    assert_eq!(decoder.next(), Err(Fault::Binary));
+    assert_eq!(decoder.next(), Ok(Some(Received::Close(Some(1000)))));
+}
+
+#[test]
 fn after_a_broken_frame_nothing_is_read_any_more() {
     let mut decoder = Decoder::new(&frame(0xC1, b"reserved bit"), LIMIT);
     assert!(matches!(decoder.next(), Err(Fault::Protocol(_))));
