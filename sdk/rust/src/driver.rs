@@ -267,26 +267,30 @@ impl Driver {
     }
 
     fn report(&mut self, status: Status) {
-        match &status {
-            Status::Connecting => tracing::debug!("connecting"),
-            Status::Online(online) => {
-                let (client_id, connection) = (&online.client_id, online.connection);
-                tracing::info!(client_id, connection, "online");
-            }
-            Status::Offline { code, reason, .. } => tracing::info!(code, "offline: {reason}"),
-            Status::Stopped(stopped) => {
-                tracing::info!(code = stopped.code, "stopped: {}", stopped.reason);
-                for waiter in self.waiters.drain(..) {
-                    let error = SetToolsError::Stopped(stopped.clone());
-                    _ = waiter.accepted.send(Err(error));
-                }
+        if let Status::Stopped(stopped) = &status {
+            for waiter in self.waiters.drain(..) {
+                let error = SetToolsError::Stopped(stopped.clone());
+                _ = waiter.accepted.send(Err(error));
             }
         }
-        self.status.send_if_modified(|present| {
-            let changed = *present != status;
-            *present = status;
-            changed
-        });
+        if *self.status.borrow() != status {
+            log(&status);
+            self.status.send_replace(status);
+        }
+    }
+}
+
+fn log(status: &Status) {
+    match status {
+        Status::Connecting => tracing::debug!("connecting"),
+        Status::Online(online) => {
+            let (client_id, connection) = (&online.client_id, online.connection);
+            tracing::info!(client_id, connection, "online");
+        }
+        Status::Offline { code, reason, .. } => tracing::info!(code, "offline: {reason}"),
+        Status::Stopped(stopped) => {
+            tracing::info!(code = stopped.code, "stopped: {}", stopped.reason);
+        }
     }
 }
 
