@@ -11,8 +11,8 @@ use clientmcp_core::tool::RestContent;
 use http::StatusCode;
 
 use crate::body::Response;
-use crate::calls::{Answered, Verdict};
 use crate::refusal;
+use crate::verdict::{Answered, Verdict};
 
 /// A JSON-RPC response, and what HTTP says about it if nothing was said before.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::offer::Offer;
-use clientmcp_core::mcp::outcome::{Failure, Reply};
+use clientmcp_core::mcp::outcome::{Failure, Outcome, Reply};
 use clientmcp_core::mcp::request::Request;
 use clientmcp_core::mcp::version::Era;
 use clientmcp_core::registration::Kind;
@@ -26,6 +26,7 @@ use crate::placement::{Route, Unplaced};
 use crate::refusal;
 use crate::registrations::Known;
 use crate::request_body::Share;
+use crate::verdict::{Answered, Verdict};
 
 /// The registration may change under a call that is being checked; not more often than this.
 const CHECKS: usize = 4;
@@ -36,56 +37,9 @@ const UNDELIVERED_RETRY_MS: u64 = 1_000;
 /// When to try again an app that was lost a moment ago, in milliseconds.
 const AWAY_RETRY_MS: u64 = 2_000;
 
-/// The one answer to a call.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    /// The app's result, verbatim.
-    Result(Bytes),
-    /// The app's error, verbatim.
-    Error(Bytes),
-    /// There is no answer of the app.
-    Failed(Failure),
-    /// The request cannot be served as it is.
-    Refused(Reply),
-    /// It was cancelled by `notifications/cancelled`: nothing is answered.
-    Cancelled,
-}
-
-impl Verdict {
-    /// What a metric calls it.
-    pub(crate) fn label(&self) -> &'static str {
-        match self {
-            Verdict::Result(_) => "result",
-            Verdict::Error(_) => "error",
-            Verdict::Failed(failure) => failure.outcome.as_str(),
-            Verdict::Refused(_) => "refused",
-            Verdict::Cancelled => "cancelled",
-        }
-    }
-}
-
 /// Checks a request against what the app offers, and gives the deadline that the app wants.
 pub(crate) type Check =
     Box<dyn Fn(&Request, &Offer) -> Result<Option<Duration>, Reply> + Send + Sync>;
-
-/// A call that was answered.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    /// The answer.
-    pub(crate) verdict: Verdict,
-    /// What the call was checked against last: what its result is read by.
-    pub(crate) known: Option<Arc<Known>>,
-}
-
-impl Answered {
-    /// An answer without a call.
-    pub(crate) fn of(verdict: Verdict) -> Self {
-        Self {
-            verdict,
-            known: None,
-        }
-    }
-}
 
 /// A call that is under way.
 pub(crate) struct Call {
@@ -164,6 +118,7 @@ impl Call {
                 Err(verdict) => break verdict,
             }
         };
+        let verdict = self.in_truth(verdict);
         let label = verdict.label();
         self.gateway.metrics.call_ended(label, self.begun.elapsed());
         tracing::debug!(call = %self.id, client_id = %self.client_id, outcome = label, "call ended");
@@ -192,7 +147,9 @@ impl Call {
                 News::End(end) => return Ok(end),
                 // A slow agent is waited for: what comes meanwhile is dropped by the link. A
                 // legacy agent may be gone while its call runs on.
-                News::Event(event) => drop(events.send(event).await),
+                News::Event(event) => {
+                    let _ = events.send(event).await;
+                }
             }
         }
     }
@@ -355,8 +312,6 @@ impl Call {
         self.gateway.metrics.redirects.inc();
         if self.route.elsewhere(run, to) {
             Ok(Stage::Checked)
-        } else if self.attach {
-            Err(Verdict::Failed(Failure::unknown()))
         } else {
             Err(undelivered())
         }
@@ -375,6 +330,20 @@ impl Call {
             absent::Why::Gone | absent::Why::NeverSeen | absent::Why::Unspecified => {
                 Failure::offline(name.as_deref())
             }
+        }
+    }
+
+    /// Of a call that runs already, nobody can say that it did not run.
+    fn in_truth(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            Verdict::Failed(failure)
+                if self.attach
+                    && matches!(failure.outcome, Outcome::Offline | Outcome::NotDelivered) =>
+            {
+                Verdict::Failed(Failure::unknown())
+            }
+            Verdict::Refused(_) if self.attach => Verdict::Failed(Failure::unknown()),
+            verdict => verdict,
         }
     }
 

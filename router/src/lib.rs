@@ -30,6 +30,7 @@ mod sessions;
 mod start;
 mod status;
 mod tasks;
+mod verdict;
 mod watch;
 
 pub use body::{Body, Response};

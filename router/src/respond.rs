@@ -21,11 +21,12 @@ use tokio::sync::mpsc;
 
 use crate::answer::{self, Answer};
 use crate::body::{Body, Pieces, Response};
-use crate::calls::{Answered, Call, Verdict};
+use crate::calls::Call;
 use crate::gateway::Gateway;
 use crate::links::Event;
 use crate::notices::Notices;
 use crate::refusal;
+use crate::verdict::{Answered, Verdict};
 
 /// Events that wait for the stream.
 const EVENTS: usize = 8;

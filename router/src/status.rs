@@ -31,7 +31,7 @@ pub(crate) async fn page(gateway: Arc<Gateway>, membership: Arc<Membership>, own
         "incarnation": own.incarnation,
         "role": own.role,
         "version": own.version,
-        "draining": gateway.closing.is_cancelled(),
+        "state": view.member(&own.id).map_or(own.state, |member| member.state),
         "storeAnswers": membership.store_answers(),
         "tunnels": gateway.metrics.tunnels(),
         "callsInFlight": gateway.metrics.calls_in_flight(),

@@ -63,6 +63,13 @@ enum LinkError {
     SomebodyElse,
 }
 
+impl LinkError {
+    /// Whether the node does not take this process for one of its cluster.
+    fn is_foreign(&self) -> bool {
+        matches!(self, Self::Status(status) if status.code() == tonic::Code::Unauthenticated)
+    }
+}
+
 impl Peer {
     pub(super) fn new(
         member: Member,
@@ -134,6 +141,7 @@ impl Peer {
     pub(super) async fn keep_link(self: Arc<Self>, around: Surroundings) {
         let node = &self.member.id;
         let mut backoff = BACKOFF_MIN;
+        let mut warned = false;
         // After a loss, a node that lives answers at once; one that hangs must be noticed.
         let mut patience = self.timings.connect_timeout + self.timings.probe_timeout;
         loop {
@@ -150,6 +158,9 @@ impl Peer {
                     patience = self.timings.probe_timeout / 4;
                 }
                 Err(error) => {
+                    if error.is_foreign() && !std::mem::replace(&mut warned, true) {
+                        tracing::warn!(%node, "the node refuses this router's key: are the secrets the same?");
+                    }
                     tracing::debug!(%node, %error, "no link");
                     self.lose_reach();
                     patience = self.timings.connect_timeout + self.timings.probe_timeout;

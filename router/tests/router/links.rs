@@ -181,3 +181,15 @@ async fn large_answers_do_not_hold_up_small_ones() {
         assert_eq!(result["large"].as_str().unwrap().len(), 3_900_000);
     }
 }
+
+#[tokio::test]
+async fn of_a_call_that_moved_nobody_says_that_it_did_not_run() {
+    let cluster = Cluster::with(2, |_| {}).await;
+    let (owner, other) = cluster.owner_and_other();
+    let running = begin(&cluster, &Request::modern_call("slow")).await;
+    let arrival = owner.next_call().await;
+    other.script().connected = false;
+    arrival.moved(other.as_elsewhere(9));
+    let result = answer(running).await["result"].clone();
+    assert_eq!(result["_meta"]["dev.clientmcp/outcome"], "unknown");
+}
