@@ -105,7 +105,8 @@ pub(crate) async fn run(
     events: mpsc::Sender<Event>,
 ) {
     let dialled = tokio::select! {
-        dialled = dialer.dial(&url, &token) => dialled,
+        // Boxed, for opening a socket takes far more room than holding one.
+        dialled = Box::pin(dialer.dial(&url, &token)) => dialled,
         // Nothing is sent before the socket is open, so this is a close, and nobody listens.
         _ = inbox.next() => return,
     };
