@@ -55,7 +55,18 @@ pub(super) fn without_line_ends(text: Bytes) -> Bytes {
 
 /// The position of the quote that ends the string that begins at `start`, or the text's end.
 fn end_of_string(text: &[u8], start: usize) -> usize {
+    /// Most keys and many values are shorter than what makes a vectorised search worth its start.
+    const SHORT: usize = 16;
+
     let mut at = start + 1;
+    let short_end = text.len().min(at + SHORT);
+    while at < short_end {
+        match text[at] {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
     while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
         at += found;
         if text[at] == b'"' {
