@@ -113,8 +113,14 @@ mod tests {
             (&["clientmcp.v1"][..], (true, missing())),
             (&["clientmcp.token.t"], (false, Ok("t".to_owned()))),
             (&[], (false, missing())),
-            (&["CLIENTMCP.V1, clientmcp.token.t"], (false, Ok("t".to_owned()))),
-            (&["clientmcp.v2, clientmcp.token.t"], (false, Ok("t".to_owned()))),
+            (
+                &["CLIENTMCP.V1, clientmcp.token.t"],
+                (false, Ok("t".to_owned())),
+            ),
+            (
+                &["clientmcp.v2, clientmcp.token.t"],
+                (false, Ok("t".to_owned())),
+            ),
             (
                 &["clientmcp.v1, clientmcp.token.t, clientmcp.token.u"],
                 (true, Err(OfferError::Several)),
