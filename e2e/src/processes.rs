@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use crate::exchange::Request;
 use crate::tokens::Tokens;
-use crate::waiting::{soon, until};
+use crate::waiting::{poll, soon, until};
 
 /// The client ID of the deployment's app.
 pub const CLIENT: &str = "demo";
@@ -296,6 +296,20 @@ impl Deployment {
         let output = command.args(["status", "--json", "--url", &url]).output().await.expect("the program starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Status(serde_json::from_slice(&output.stdout).expect("--json gives JSON"))
+    }
+
+    /// The index of the node that holds the one app, once a router knows.
+    pub async fn holder(&self) -> usize {
+        poll("a node holds the app", async || {
+            let holder = self.status(self.alive_router()).await.holder()?;
+            ["n1", "n2", "n3"].iter().position(|name| *name == holder)
+        })
+        .await
+    }
+
+    fn alive_router(&self) -> &MemberProcess {
+        let router = self.routers.iter().find(|router| router.process.child.id().is_some());
+        router.expect("a router runs")
     }
 
     fn start_member(&self, role: &str, name: &str, log: &str) -> MemberProcess {

@@ -9,7 +9,9 @@ use clientmcp_cluster::store::{FaultyStore, MemoryStore};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::mcp::version::Version;
 use clientmcp_core::timings::Timings;
+use http::Method;
 
+use crate::exchange::Request;
 use crate::modern::Modern;
 use crate::raw_app::{RawApp, registration, text_result, tool};
 use crate::session::Session;
@@ -72,6 +74,18 @@ impl Scenario {
         self.app(&["echo"]).await.serve(|call| vec![call.result(&text_result(&call.arguments()))])
     }
 
+    /// The sum of a metric over all its labels and all routers.
+    pub async fn of_routers(&self, metric: &str) -> f64 {
+        let members = self.cluster.routers().iter().map(|router| router.admin_addr());
+        sum(members, metric).await
+    }
+
+    /// The sum of a metric over all its labels and all nodes.
+    pub async fn of_nodes(&self, metric: &str) -> f64 {
+        let members = self.cluster.nodes().iter().map(|node| node.admin_addr());
+        sum(members, metric).await
+    }
+
     /// A modern agent of [`CLIENT`].
     #[must_use]
     pub fn modern(&self) -> Modern {
@@ -82,6 +96,22 @@ impl Scenario {
     pub async fn session(&self, version: Version) -> Session {
         Session::begin(self.router(0), &self.tokens.agent(CLIENT), version).await
     }
+}
+
+async fn sum(members: impl Iterator<Item = SocketAddr>, metric: &str) -> f64 {
+    let mut sum = 0.0;
+    for admin in members {
+        let page = Request::new(Method::GET, "/metrics").send(admin).await.bytes().await;
+        let page = String::from_utf8_lossy(&page).into_owned();
+        assert!(page.contains("# TYPE"), "no metrics: {page}");
+        for line in page.lines() {
+            let (series, value) = line.rsplit_once(' ').unwrap_or((line, ""));
+            if series.split('{').next() == Some(metric) {
+                sum += value.parse::<f64>().expect("values of metrics are numbers");
+            }
+        }
+    }
+    sum
 }
 
 /// Short enough not to wait for, long enough not to be reached by chance on a busy machine.

@@ -1,0 +1,9 @@
+//! The cluster as processes of its own on a real Redis: two routers, three nodes, the fixture app.
+
+mod failures;
+mod secrecy;
+mod start_errors;
+mod working;
+
+/// The fixture app.
+const FIXTURE: &str = env!("CARGO_BIN_EXE_clientmcp-fixture");
