@@ -95,7 +95,8 @@ impl Inbox {
     }
 }
 
-/// The whole life of a socket. [`Event::Closed`] is the last that it says.
+/// The whole life of a socket. [`Event::Closed`] is the last that it says, although it may take a
+/// moment longer to end.
 pub(crate) async fn run(
     id: SocketId,
     dialer: Dialer,
@@ -110,14 +111,13 @@ pub(crate) async fn run(
         // Nothing is sent before the socket is open, so this is a close, and nobody listens.
         _ = inbox.next() => return,
     };
-    let ending = match dialled {
+    match dialled {
         Ok(socket) => {
             _ = events.send(Event::Opened(id)).await;
-            carry(id, socket, &mut inbox, &events).await
+            carry(id, socket, &mut inbox, &events).await;
         }
-        Err(ending) => ending,
-    };
-    _ = events.send(Event::Closed(id, ending)).await;
+        Err(ending) => _ = events.send(Event::Closed(id, ending)).await,
+    }
 }
 
 /// Why frames are no longer carried.
@@ -126,18 +126,15 @@ enum End {
     Theirs(Ending),
     /// This side closes.
     Ours(Closing),
-    /// Nothing can be written or read any more.
+    /// Nothing can be written any more.
+    Unwritable(Ending),
+    /// Nothing can be read any more.
     Broken(Ending),
 }
 
-async fn carry(
-    id: SocketId,
-    socket: Socket,
-    inbox: &mut Inbox,
-    events: &mpsc::Sender<Event>,
-) -> Ending {
+async fn carry(id: SocketId, socket: Socket, inbox: &mut Inbox, events: &mpsc::Sender<Event>) {
     let (mut sink, mut stream) = socket.split();
-    let end = {
+    let mut end = {
         // tungstenite logs each frame, tokens in them, where logs lead to a subscriber.
         let writing = write(&mut sink, inbox).with_subscriber(Dispatch::none());
         tokio::select! {
@@ -145,7 +142,15 @@ async fn carry(
             end = read(id, &mut stream, events) => end,
         }
     };
+    if matches!(end, End::Unwritable(_)) {
+        // The other side may have said why before it went.
+        let reading = tokio::time::timeout(CLOSED_WITHIN, read(id, &mut stream, events));
+        if let Ok(theirs @ End::Theirs(_)) = reading.await {
+            end = theirs;
+        }
+    }
     let (closing, ending) = match end {
+        End::Unwritable(ending) => (None, ending),
         End::Theirs(ending) => (None, ending),
         End::Ours(closing) => {
             let ending = ending(closing.code().number(), closing.reason());
@@ -160,8 +165,8 @@ async fn carry(
             )
         }
     };
+    _ = events.send(Event::Closed(id, ending)).await;
     _ = tokio::time::timeout(CLOSED_WITHIN, finish(&mut sink, &mut stream, closing)).await;
-    ending
 }
 
 /// Writes what waits, until this side closes.
@@ -173,7 +178,7 @@ async fn write(sink: &mut SplitSink<Socket, Message>, inbox: &mut Inbox) -> End 
             None => return End::Ours(Closing::new(CloseCode::Leaving, "")),
         };
         if let Err(error) = sink.send(Message::Text(text)).await {
-            return End::Broken(broken(&error));
+            return End::Unwritable(broken(&error));
         }
     }
 }
@@ -198,8 +203,9 @@ async fn read(id: SocketId, stream: &mut SplitStream<Socket>, events: &mpsc::Sen
     }
 }
 
-/// Says why, if it is on this side to say it, and reads on until the other side has seen it: data
-/// that is left unread would reset the connection and take the close frame with it.
+/// Says why, if it is on this side to say it, and reads on until the other side has answered: data
+/// that is left unread would reset the connection and take the close frame with it. If the other
+/// side closed, lets the answer to that out.
 async fn finish(
     sink: &mut SplitSink<Socket, Message>,
     stream: &mut SplitStream<Socket>,
@@ -211,8 +217,13 @@ async fn finish(
             reason: closing.reason().into(),
         };
         _ = sink.send(Message::Close(Some(frame))).await;
+        while let Some(Ok(message)) = stream.next().await {
+            if message.is_close() {
+                break;
+            }
+        }
     }
-    while let Some(Ok(_)) = stream.next().await {}
+    _ = sink.flush().await;
 }
 
 fn closed(frame: Option<CloseFrame>) -> Ending {

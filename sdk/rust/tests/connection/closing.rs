@@ -1,6 +1,9 @@
 //! How sockets end: what the other side sees.
 
-use clientmcp_sdk::{CancelReason, Status, Tools};
+use std::time::Duration;
+
+use clientmcp_sdk::{CancelReason, Status, Tool, Tools};
+use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::server::{CALL, Server, soon};
@@ -61,6 +64,27 @@ async fn a_close_code_is_seen_although_much_is_under_way() {
         app.close()
     );
     assert_eq!(closed, (1000, "the application stopped".to_owned()));
+}
+
+#[tokio::test]
+async fn a_code_of_the_cluster_is_seen_although_it_reads_nothing_more() {
+    let server = Server::start().await;
+    let app = builder(&server)
+        .tool(Tool::new("large", ""), |_: Value, _| async {
+            Ok("x".repeat(4_000_000))
+        })
+        .connect();
+    let mut peer = server.accept_registered().await;
+    soon(app.online()).await.unwrap();
+    peer.call(CALL, 0, r#"{"name":"large"}"#).await;
+    // The result fills all buffers; then the socket is dropped with what nobody has read.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    peer.close(4409, "another instance took over").await;
+    drop(peer);
+    let mut status = app.status();
+    let stopped =
+        |status: &Status| matches!(status, Status::Stopped(stopped) if stopped.code == Some(4409));
+    soon(status.wait_for(stopped)).await.unwrap();
 }
 
 #[tokio::test]
