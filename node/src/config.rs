@@ -17,7 +17,8 @@ pub struct Config {
     pub advertise: Option<String>,
     /// The port of direct mode, to which apps connect without a router. `None`: there is none.
     pub public_listen: Option<SocketAddr>,
-    /// The WebSocket URL of the public port as apps reach it. `None`: `ws://` and its address.
+    /// The WebSocket URL of the public port as apps reach it. `None`: `ws://`, its address and
+    /// the path.
     pub public_url: Option<String>,
     /// The port for operators: `/metrics`, `/livez`, `/readyz`, `/status`.
     pub admin_listen: SocketAddr,

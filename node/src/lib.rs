@@ -21,7 +21,6 @@ mod socket;
 mod start;
 mod state;
 mod status;
-mod tasks;
 mod upgrade;
 
 pub use config::Config;

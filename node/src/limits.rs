@@ -8,8 +8,6 @@ use clientmcp_proto::link;
 
 /// Connections of one listener that are open at once, app sockets among them.
 pub(crate) const CONNECTIONS: usize = 200_000;
-/// After a failure to accept.
-pub(crate) const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 /// From accepting a connection to its first request, head and all: a connection that dribbles
 /// bytes is not kept longer.
 pub(crate) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -63,6 +63,17 @@ impl Link {
         self.calls().running.insert(id, running);
     }
 
+    /// The app of a call was found. `false`: the call was given up meanwhile, and goes nowhere.
+    /// From here on a cancel reaches the app as well.
+    fn found(&self, id: CallId, connection: &Arc<Connection>) -> bool {
+        let mut calls = self.calls();
+        if !calls.sought.contains_key(&id) {
+            return false;
+        }
+        calls.running.insert(id, Arc::downgrade(connection));
+        true
+    }
+
     fn runs_at(&self, id: CallId) -> Option<Arc<Connection>> {
         self.calls().running.get(&id).and_then(Weak::upgrade)
     }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clientmcp_cluster::admin::{self, AdminServer};
+use clientmcp_cluster::listener::{Connections, serve};
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_cluster::membership::{JoinError, Membership};
 use clientmcp_cluster::metrics::registry as metrics_registry;
 use clientmcp_cluster::store::{Store, StoreError};
+use clientmcp_cluster::tasks::Tasks;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_proto::headers;
@@ -25,11 +27,10 @@ use crate::bridge::Bridge;
 use crate::claims;
 use crate::config::Config;
 use crate::limits;
-use crate::listener::{self, Connections, Response};
+use crate::listener::{Response, protocol};
 use crate::peers::Peers;
 use crate::state::NodeState;
 use crate::status;
-use crate::tasks::Tasks;
 use crate::upgrade::{self, Door};
 
 /// Why a node could not start.
@@ -276,8 +277,9 @@ impl Node {
     {
         let connections = Connections::new(limits::CONNECTIONS, &self.state.abort);
         self.connections.push(connections.clone());
-        let timings = *self.state.timings;
-        let serving = listener::serve(listener, connections, timings, handle);
+        let protocol = protocol(&self.state.timings);
+        let within = limits::FIRST_REQUEST_TIMEOUT;
+        let serving = serve(listener, connections, protocol, within, handle);
         let stop = self.tasks.stop().clone();
         self.tasks.spawn(name, async move {
             serving.await;
@@ -320,7 +322,7 @@ fn describe(
     let address = config.advertise.clone().unwrap_or_else(|| addr.to_string());
     let public_url = public_addr.map(|addr| {
         let url = config.public_url.clone();
-        url.unwrap_or_else(|| format!("ws://{addr}"))
+        url.unwrap_or_else(|| format!("ws://{}{}", reachable(addr, &address), upgrade::PATH))
     });
     Member {
         id: config.member_id.clone(),

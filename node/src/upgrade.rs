@@ -9,6 +9,7 @@ mod handshake;
 
 use std::sync::Arc;
 
+use clientmcp_cluster::listener::Place;
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::handshake::SUBPROTOCOL;
 use clientmcp_core::limits::MESSAGE_BYTES;
@@ -31,13 +32,13 @@ use tonic::body::Body;
 
 use crate::connection::{Connection, stopping};
 use crate::limits;
-use crate::listener::{Place, Response};
+use crate::listener::Response;
 use crate::socket::{self, Frame};
 use crate::state::NodeState;
 use handshake::{Handshake, NoHandshake};
 
 /// Where apps connect, on both ports.
-const PATH: &str = "/v1/connect";
+pub(crate) const PATH: &str = "/v1/connect";
 
 /// Through which port a request came.
 #[derive(Debug, Clone)]
@@ -125,7 +126,8 @@ fn admit<B>(
     node.verify(token)
 }
 
-/// Serves the socket once HTTP has let go of it.
+/// Waits until HTTP has let go of the connection, and has the socket served by a task that has
+/// room for nothing else: it stays as long as the socket.
 async fn serve(node: Arc<NodeState>, upgrade: OnUpgrade, admitted: Admitted, place: Option<Place>) {
     let upgraded = match timeout(limits::FIRST_REQUEST_TIMEOUT, upgrade).await {
         Ok(Ok(upgraded)) => upgraded,
@@ -135,31 +137,45 @@ async fn serve(node: Arc<NodeState>, upgrade: OnUpgrade, admitted: Admitted, pla
         }
         Err(_) => return,
     };
-    let Some((stream, leftover)) = into_tcp(upgraded) else {
+    let Some((reader, writer)) = into_socket(upgraded) else {
         return;
     };
-    let (reader, writer) = socket::split(stream, &leftover, MESSAGE_BYTES);
-    let served = async {
-        match admitted {
-            Ok(grant) => {
-                let connection = Connection::new(node.clone(), grant);
-                tracing::debug!(client_id = %connection.client_id, socket = connection.number, "connected");
-                connection.run(reader, writer).await;
-            }
-            Err(closing) => refuse(&node, reader, writer, closing).await,
+    match admitted {
+        Ok(grant) => {
+            let connection = Connection::new(node.clone(), grant);
+            tracing::debug!(client_id = %connection.client_id, socket = connection.number, "connected");
+            let running = connection.run(reader, writer);
+            node.sockets
+                .spawn(until_abort(node.clone(), running, place));
         }
-    };
+        Err(closing) => {
+            let refusing = refuse(node.clone(), reader, writer, closing);
+            node.sockets
+                .spawn(until_abort(node.clone(), refusing, place));
+        }
+    }
+}
+
+/// Serves, and keeps the socket's place, until the socket has ended or all are dropped.
+async fn until_abort(
+    node: Arc<NodeState>,
+    served: impl Future<Output = ()>,
+    _place: Option<Place>,
+) {
     tokio::select! {
         () = served => {}
         () = node.abort.cancelled() => {}
     }
-    drop(place);
 }
 
-/// Both ports speak plain TCP below HTTP.
-fn into_tcp(upgraded: Upgraded) -> Option<(TcpStream, bytes::Bytes)> {
+/// Both ports speak plain TCP below HTTP. What is left of HTTP's read buffer, which is larger
+/// than all that an idle socket has, is let go.
+fn into_socket(upgraded: Upgraded) -> Option<(socket::Reader, socket::Writer)> {
     match downcast::<TokioIo<TcpStream>>(upgraded) {
-        Ok(parts) => Some((parts.io.into_inner(), parts.read_buf)),
+        Ok(parts) => {
+            let stream = parts.io.into_inner();
+            Some(socket::split(stream, &parts.read_buf, MESSAGE_BYTES))
+        }
         Err(_) => {
             tracing::error!("an upgraded connection is no TCP stream");
             None
@@ -169,7 +185,7 @@ fn into_tcp(upgraded: Upgraded) -> Option<(TcpStream, bytes::Bytes)> {
 
 /// Tells an app why it may not connect, and waits until it knows.
 async fn refuse(
-    node: &NodeState,
+    node: Arc<NodeState>,
     mut reader: socket::Reader,
     mut writer: socket::Writer,
     closing: Closing,

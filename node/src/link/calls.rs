@@ -128,6 +128,9 @@ impl Link {
             let session = delivery.session.as_deref();
             let word = match places::find(node, &delivery.client_id, session).await {
                 Place::Here(holding) => {
+                    if !self.found(id, &holding.connection) {
+                        return;
+                    }
                     match self.hand_over(node, &holding.connection, delivery) {
                         None => return,
                         Some(back) => delivery = back,

@@ -162,12 +162,14 @@ impl LinkReader {
 
     fn handle_cancel(&mut self, cancel: &Cancel) -> Result<(), Broken> {
         let call_key = CallKey::read(&cancel.call_id).ok_or(Broken::NoCallId)?;
+        let id = call_id(call_key);
         let was_arriving = self.assembler.forget(call_key).is_some();
-        if was_arriving || self.link().stop_seeking(call_id(call_key)) {
-            self.link()
-                .say(call_id(call_key), Word::Cancelled(Cancelled {}));
-        } else if let Some(connection) = self.link().runs_at(call_id(call_key)) {
-            connection.cancel(call_id(call_key), reason(cancel.reason()));
+        let was_sought = self.link().stop_seeking(id);
+        // First: a call whose app was found in this moment is sought and runs.
+        if let Some(connection) = self.link().runs_at(id) {
+            connection.cancel(id, reason(cancel.reason()));
+        } else if was_arriving || was_sought {
+            self.link().say(id, Word::Cancelled(Cancelled {}));
         }
         Ok(())
     }
