@@ -26,6 +26,8 @@ use tokio_util::task::TaskTracker;
 
 /// Time to send the head of a request.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// No connection lasts longer.
+const CONNECTION_LASTS: Duration = Duration::from_secs(300);
 /// Connections at a time.
 const CONNECTIONS: usize = 64;
 /// Time that answers under way get when the server stops.
@@ -104,16 +106,22 @@ async fn accept(
 ) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let place = places.clone().acquire_owned().await;
         let accepted = tokio::select! {
             () = stopping.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = async {
+                let place = places.clone().acquire_owned().await;
+                listener.accept().await.map(|(stream, _)| (stream, place))
+            } => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, place)) => {
                 let serving = serve_connection(stream, pages.clone(), stopping.clone());
                 tasks.spawn(async move {
-                    serving.await;
+                    // One that does not read its answers gives its place to others.
+                    let served = tokio::time::timeout(CONNECTION_LASTS, serving).await;
+                    if served.is_err() {
+                        tracing::debug!("an admin connection was cut off");
+                    }
                     drop(place);
                 });
             }

@@ -126,6 +126,7 @@ impl Task {
         state: MemberState,
         done: oneshot::Sender<Result<(), StoreError>>,
     ) -> End {
+        self.note_pause();
         tracing::info!(?state, "changing state");
         self.member.state = state;
         let beat = timeout(

@@ -25,6 +25,9 @@ pub use redis::RedisStore;
 /// Sessions of one client ID that are remembered as ended.
 pub const ENDED_SESSIONS: usize = 1_024;
 
+/// The end of a session is remembered no longer than this: a token may say that it never ends.
+const ENDED_SESSION_TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// Earlier claims of one client ID whose nonces are remembered, so that one of them that arrives
 /// twice, late, takes nothing back. Redis keeps a record in its compact form as long as no field
 /// is longer than 64 bytes: four times 16 digits.
@@ -209,7 +212,8 @@ pub trait Store: Send + Sync + 'static {
     async fn content(&self, hash: &ContentHash) -> Result<Option<Bytes>, StoreError>;
 
     /// Notes that a legacy session of a client ID was ended, for `ttl`. At most
-    /// [`ENDED_SESSIONS`] are kept of one client ID, those that end last.
+    /// [`ENDED_SESSIONS`] are kept of one client ID, those that end last, and none
+    /// for longer than ten years.
     async fn end_session(
         &self,
         client_id: &ClientId,

@@ -114,14 +114,20 @@ pub(crate) async fn the_largest_registration_fits(world: &World) {
 
 pub(crate) async fn ended_sessions_are_remembered_by_client(world: &World) {
     assert_eq!(ended(world, "app").await, [""; 0]);
-    for session in ["s2", "s1", "s1"] {
+    let endless = std::time::Duration::MAX;
+    for (session, ttl) in [
+        ("s2", ms(HOUR_MS)),
+        ("s1", ms(HOUR_MS)),
+        ("s1", ms(HOUR_MS)),
+        ("endless", endless),
+    ] {
         world
             .store
-            .end_session(&client("app"), session, ms(HOUR_MS))
+            .end_session(&client("app"), session, ttl)
             .await
             .unwrap();
     }
-    assert_eq!(ended(world, "app").await, ["s1", "s2"]);
+    assert_eq!(ended(world, "app").await, ["endless", "s1", "s2"]);
     assert_eq!(ended(world, "other").await, [""; 0]);
 }
 

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 
 use self::entry::{ClientRecord, Entry};
 use super::{
-    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSIONS, Joined, NONCES, Record, Restored,
-    Store, StoreError,
+    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, NONCES,
+    Record, Restored, Store, StoreError,
 };
 use crate::member::{Lease, Member, ObservedMember, Standing};
 
@@ -322,6 +322,7 @@ impl Store for MemoryStore {
     ) -> Result<(), StoreError> {
         let mut state = self.state();
         let sessions = state.ended.entry(client_id.clone()).or_default();
+        let ttl = ttl.min(ENDED_SESSION_TTL_MAX);
         sessions.insert(session.to_owned(), now() + ttl);
         if sessions.len() > ENDED_SESSIONS {
             let soonest = sessions.iter().min_by_key(|(_, until)| **until);

@@ -26,8 +26,8 @@ use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Scr
 use self::reply::{Fields, digits, hex};
 use self::scripts::{RENEW, Scripts};
 use super::{
-    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSIONS, Joined, NONCES, Record, Restored,
-    Store, StoreError,
+    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, NONCES,
+    Record, Restored, Store, StoreError,
 };
 use crate::member::{Lease, Member, ObservedMember};
 
@@ -309,6 +309,7 @@ impl Store for RedisStore {
         ttl: Duration,
     ) -> Result<(), StoreError> {
         let mut script = self.scripts.end_session.key(keys::ended(client_id));
+        let ttl = ttl.min(ENDED_SESSION_TTL_MAX);
         script.arg(session).arg(ms(ttl)).arg(ENDED_SESSIONS);
         self.invoke(&script).await
     }
