@@ -248,6 +248,9 @@ impl Session {
 
     fn end(&self, key: CallKey, end: End) {
         if let Some(feed) = self.take(key) {
+            // A call that was refused before all of it had left: the rest would wait for credit
+            // that never comes.
+            self.outbox.withdraw(key);
             feed.end(end);
         }
     }
