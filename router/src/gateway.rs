@@ -35,6 +35,8 @@ pub(crate) struct Gateway {
     pub(crate) tunnels: TaskTracker,
     /// Cancelled when the router stops: streams end gracefully, tunnels hang up.
     pub(crate) closing: CancellationToken,
+    /// Cancelled when the router is dropped, or has stopped: whatever still runs is dropped.
+    pub(crate) abort: CancellationToken,
     pub(crate) verifier: Verifier,
 }
 

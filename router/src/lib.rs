@@ -29,7 +29,6 @@ mod routes;
 mod sessions;
 mod start;
 mod status;
-mod tasks;
 mod verdict;
 mod watch;
 

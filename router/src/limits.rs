@@ -5,8 +5,6 @@ use std::time::Duration;
 
 /// Connections that are open at once, tunnels among them.
 pub(crate) const CONNECTIONS: usize = 100_000;
-/// After a failure to accept.
-pub(crate) const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 /// From accepting a connection to its first request.
 pub(crate) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// From the end of a response to the whole head of the next request: longer than the idle

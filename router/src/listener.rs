@@ -1,102 +1,14 @@
-//! Accepts connections and speaks HTTP on them: HTTP/1.1 with upgrades, and HTTP/2 by prior
-//! knowledge (SPEC.md §9.1).
+//! How HTTP is spoken on a router's port: HTTP/1.1 with upgrades, and HTTP/2 by prior knowledge
+//! (SPEC.md §9.1).
 
-use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use clientmcp_cluster::listener::Protocol;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-
-use crate::body::{Body, Response};
 use crate::limits;
 
-/// Connections of one listener, from accepting to the last byte.
-#[derive(Debug, Clone)]
-pub(crate) struct Connections {
-    places: Arc<Semaphore>,
-    tracker: TaskTracker,
-    /// Cancelled when each connection is to end after the request that it carries.
-    drain: CancellationToken,
-    /// Cancelled when what is left is dropped.
-    abort: CancellationToken,
-}
-
-/// A place among the connections of the listener. A tunnel keeps it after its upgrade.
-#[derive(Debug, Clone)]
-pub(crate) struct Place(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
-
-impl Connections {
-    pub(crate) fn new(max: usize) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(max)),
-            tracker: TaskTracker::new(),
-            drain: CancellationToken::new(),
-            abort: CancellationToken::new(),
-        }
-    }
-
-    /// Lets each connection end its requests, takes no new ones, and drops after `deadline` what
-    /// is left. Connections that carry no request end at once.
-    pub(crate) async fn drain(&self, deadline: Duration) {
-        self.drain.cancel();
-        self.tracker.close();
-        if tokio::time::timeout(deadline, self.tracker.wait())
-            .await
-            .is_err()
-        {
-            tracing::info!(left = self.tracker.len(), "dropping what has not ended");
-            self.abort.cancel();
-            self.tracker.wait().await;
-        }
-    }
-}
-
-/// Accepts until the connections drain.
-pub(crate) async fn serve<H, A>(listener: TcpListener, connections: Connections, handle: H)
-where
-    H: Fn(http::Request<Incoming>) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Response> + Send + 'static,
-{
-    let protocol = Arc::new(protocol());
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = connections.drain.cancelled() => return,
-        };
-        match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &connections, &protocol, &handle),
-            Err(error) if is_of_one_connection(&error) => {
-                tracing::debug!(%error, "a connection was gone before it was accepted");
-            }
-            Err(error) => {
-                // Out of descriptors, mostly: accepting again at once would spin.
-                tracing::warn!(%error, "cannot accept connections");
-                tokio::time::sleep(limits::ACCEPT_BACKOFF).await;
-            }
-        }
-    }
-}
-
-fn is_of_one_connection(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    matches!(
-        error.kind(),
-        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
-    )
-}
-
-fn protocol() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+/// Sizes and times of both versions.
+pub(crate) fn protocol() -> Protocol {
+    let mut builder = Protocol::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -113,80 +25,4 @@ fn protocol() -> auto::Builder<TokioExecutor> {
         .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
         .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES);
     builder
-}
-
-fn admit<H, A>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    connections: &Connections,
-    protocol: &Arc<auto::Builder<TokioExecutor>>,
-    handle: &H,
-) where
-    H: Fn(http::Request<Incoming>) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Response> + Send + 'static,
-{
-    let Ok(place) = connections.places.clone().try_acquire_owned() else {
-        tracing::warn!(%peer, "connection refused: too many are open");
-        return;
-    };
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "connection was gone at once");
-        return;
-    }
-    connections.tracker.spawn(converse(
-        stream,
-        Place(Arc::new(place)),
-        connections.clone(),
-        protocol.clone(),
-        handle.clone(),
-    ));
-}
-
-/// One connection, from its first byte to its last.
-async fn converse<H, A>(
-    stream: TcpStream,
-    place: Place,
-    connections: Connections,
-    protocol: Arc<auto::Builder<TokioExecutor>>,
-    handle: H,
-) where
-    H: Fn(http::Request<Incoming>) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Response> + Send + 'static,
-{
-    let asked = Arc::new(AtomicBool::new(false));
-    let service = service_fn({
-        let asked = asked.clone();
-        move |mut request: http::Request<Incoming>| {
-            asked.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(place.clone());
-            let answer = handle(request);
-            async move { Ok::<http::Response<Body>, Infallible>(answer.await) }
-        }
-    });
-    let mut connection =
-        pin!(protocol.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    let mut first_request = pin!(tokio::time::sleep(limits::FIRST_REQUEST_TIMEOUT));
-    let (mut waiting, mut draining) = (true, false);
-    loop {
-        tokio::select! {
-            ended = &mut connection => {
-                if let Err(error) = ended {
-                    tracing::debug!(error, "connection ended");
-                }
-                return;
-            }
-            () = connections.drain.cancelled(), if !draining => {
-                draining = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = connections.abort.cancelled() => return,
-            () = &mut first_request, if waiting => {
-                waiting = false;
-                // Until the protocol is known, nothing else bounds a silent connection.
-                if !asked.load(Ordering::Relaxed) {
-                    return;
-                }
-            }
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
-use clientmcp_core::mcp::error::RpcError;
+use clientmcp_core::mcp::error::{RpcError, code};
 use http::StatusCode;
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -13,8 +13,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{BODIES_BYTES, BODY_TIMEOUT};
 use crate::refusal;
-
-const REQUEST_TIMEOUT: i64 = 40_800;
 
 /// Bytes of all bodies that this router holds.
 #[derive(Debug, Clone)]
@@ -78,5 +76,5 @@ fn late() -> RpcError {
         "The body did not arrive within {} s",
         BODY_TIMEOUT.as_secs()
     );
-    RpcError::new(StatusCode::REQUEST_TIMEOUT, REQUEST_TIMEOUT, message)
+    RpcError::new(StatusCode::REQUEST_TIMEOUT, code::REQUEST_TIMEOUT, message)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clientmcp_core::mcp::cors;
-use clientmcp_core::mcp::error::RpcError;
+use clientmcp_core::mcp::error::{RpcError, code};
 use clientmcp_core::mcp::origin::AllowedOrigin;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
@@ -14,8 +14,6 @@ use crate::body::{Body, Response};
 use crate::gateway::Gateway;
 use crate::limits;
 use crate::refusal;
-
-const HEADERS_TOO_LARGE: i64 = 43_100;
 
 /// Answers a request.
 pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>) -> Response {
@@ -112,7 +110,7 @@ fn check_size(headers: &HeaderMap) -> Result<(), RpcError> {
     if bytes > limits::HEADER_BYTES {
         return Err(RpcError::new(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            HEADERS_TOO_LARGE,
+            code::HEADERS_TOO_LARGE,
             format!(
                 "The request's headers exceed {} bytes",
                 limits::HEADER_BYTES

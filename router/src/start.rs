@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clientmcp_cluster::admin::{self, AdminServer};
+use clientmcp_cluster::listener::{Connections, serve};
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_cluster::membership::{JoinError, Membership};
 use clientmcp_cluster::store::Store;
+use clientmcp_cluster::tasks::Tasks;
 use clientmcp_core::ids::Incarnation;
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_core::mcp::session::SessionKeys;
@@ -17,18 +19,18 @@ use clientmcp_core::token::Verifier;
 use http::HeaderValue;
 use prometheus::Registry;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::limits;
 use crate::links::{ClusterKey, Links, Run};
-use crate::listener::{self, Connections};
+use crate::listener::protocol;
 use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
 use crate::request_body::Bodies;
-use crate::tasks::Tasks;
 use crate::{fetch, routes, status};
 
 /// The options by which an operator says where to listen.
@@ -56,7 +58,7 @@ pub enum StartError {
     Join(#[from] JoinError),
 }
 
-/// A running router.
+/// A running router. Dropping it stops it at once: streams and sockets end without a word.
 pub struct Router {
     addr: SocketAddr,
     incarnation: Incarnation,
@@ -65,6 +67,8 @@ pub struct Router {
     connections: Connections,
     draining: Arc<AtomicBool>,
     admin: AdminServer,
+    /// Ends what runs when the router is dropped.
+    _abort: [DropGuard; 2],
     tasks: Tasks,
 }
 
@@ -113,7 +117,11 @@ impl Router {
         })?;
 
         // Serve last.
-        let connections = Connections::new(gateway.config.max_connections);
+        let abort = [
+            gateway.abort.clone().drop_guard(),
+            tasks.stop().clone().drop_guard(),
+        ];
+        let connections = Connections::new(gateway.config.max_connections, &gateway.abort);
         serve_world(&tasks, listener, &connections, &gateway);
         tracing::info!(member = %member.id, incarnation = %member.incarnation, %addr, %admin_addr,
             "router started");
@@ -125,6 +133,7 @@ impl Router {
             connections,
             draining,
             admin,
+            _abort: abort,
             tasks,
         })
     }
@@ -284,6 +293,7 @@ fn assemble(
         cluster_key,
         tunnels: TaskTracker::new(),
         closing: CancellationToken::new(),
+        abort: CancellationToken::new(),
         config,
     })
 }
@@ -324,7 +334,8 @@ fn serve_world(
     let stop = tasks.stop().clone();
     tasks.spawn("listener", async move {
         let handle = move |request| routes::answer(gateway.clone(), request);
-        listener::serve(listener, connections, handle).await;
+        let within = limits::FIRST_REQUEST_TIMEOUT;
+        serve(listener, connections, protocol(), within, handle).await;
         // It ends when connections drain, which is earlier than all others.
         stop.cancelled().await;
     });

@@ -44,14 +44,20 @@ pub mod code {
     pub const METHOD_NOT_ALLOWED: i64 = 40_500;
     /// The agent accepts nothing that could be answered.
     pub const NOT_ACCEPTABLE: i64 = 40_600;
+    /// The body did not arrive in time.
+    pub const REQUEST_TIMEOUT: i64 = 40_800;
     /// The request exceeds the size limit.
     pub const TOO_LARGE: i64 = 41_300;
     /// The body is not declared as JSON.
     pub const UNSUPPORTED_MEDIA_TYPE: i64 = 41_500;
     /// The agent lacks a capability, where -32021 cannot be said: legacy revisions.
     pub const CAPABILITY_ABSENT: i64 = 42_200;
+    /// Apps connect with a WebSocket upgrade.
+    pub const UPGRADE_REQUIRED: i64 = 42_600;
     /// Too many requests.
     pub const TOO_MANY_REQUESTS: i64 = 42_900;
+    /// The request's headers exceed the size limit.
+    pub const HEADERS_TOO_LARGE: i64 = 43_100;
     /// No node is ready.
     pub const UNAVAILABLE: i64 = 50_300;
     /// The app is not connected.
@@ -322,10 +328,13 @@ mod tests {
             code::SESSION_NOT_FOUND,
             code::METHOD_NOT_ALLOWED,
             code::NOT_ACCEPTABLE,
+            code::REQUEST_TIMEOUT,
             code::TOO_LARGE,
             code::UNSUPPORTED_MEDIA_TYPE,
             code::CAPABILITY_ABSENT,
+            code::UPGRADE_REQUIRED,
             code::TOO_MANY_REQUESTS,
+            code::HEADERS_TOO_LARGE,
             code::UNAVAILABLE,
             code::APP_OFFLINE,
             code::NOT_DELIVERED,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clientmcp_cluster::listener::Place;
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::handshake::Offer;
 use clientmcp_core::mcp::error::RpcError;
@@ -21,7 +22,6 @@ use super::tunnel::{self, Tunnel};
 use super::websocket;
 use crate::body::Response;
 use crate::gateway::Gateway;
-use crate::listener::Place;
 
 /// Answers an upgrade request.
 ///
@@ -117,6 +117,7 @@ async fn carry(gateway: Arc<Gateway>, upgrade: OnUpgrade, tunnel: Tunnel, place:
             tracing::debug!(node = %tunnel.node, "a tunnel was cut: its node is out of reach");
             return;
         }
+        () = gateway.abort.cancelled() => return,
     };
     if let Err(error) = relayed {
         tracing::debug!(node = %tunnel.node, %error, "a tunnel broke");

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use clientmcp_core::mcp::error::RpcError;
+use clientmcp_core::mcp::error::{RpcError, code};
 
 use crate::body::{Body, Response};
 
@@ -19,8 +19,6 @@ pub(crate) const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("clientmcp.
 
 /// A refused app gets so long to read why, and to close its side.
 const GOODBYE: Duration = Duration::from_secs(2);
-
-const UPGRADE_REQUIRED: i64 = 42_600;
 
 /// Checks that a request asks for a WebSocket.
 ///
@@ -32,9 +30,13 @@ pub(crate) fn check_upgrade(request: &http::request::Parts) -> Result<(), RpcErr
     }
     let headers = &request.headers;
     let upgrade = |message: &'static str| {
-        RpcError::new(StatusCode::UPGRADE_REQUIRED, UPGRADE_REQUIRED, message)
-            .with_header(header::UPGRADE, HeaderValue::from_static("websocket"))
-            .with_header(header::CONNECTION, HeaderValue::from_static("Upgrade"))
+        RpcError::new(
+            StatusCode::UPGRADE_REQUIRED,
+            code::UPGRADE_REQUIRED,
+            message,
+        )
+        .with_header(header::UPGRADE, HeaderValue::from_static("websocket"))
+        .with_header(header::CONNECTION, HeaderValue::from_static("Upgrade"))
     };
     if request.version != Version::HTTP_11
         || !has_token(headers, &header::CONNECTION, "upgrade")

@@ -1,4 +1,4 @@
-//! The router's long-lived tasks: a task that ends unasked is fatal.
+//! A process's long-lived tasks: one that ends unasked is fatal.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Long-lived tasks, and what became of them.
-#[derive(Debug, Clone)]
-pub(crate) struct Tasks {
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
     tracker: TaskTracker,
     /// Cancelled when the tasks are to end.
     stop: CancellationToken,
@@ -16,26 +16,20 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    pub(crate) fn new() -> Self {
-        Self {
-            tracker: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            failed: CancellationToken::new(),
-            first_failure: Arc::default(),
-        }
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// What tells the tasks to end.
-    pub(crate) fn stop(&self) -> &CancellationToken {
+    #[must_use]
+    pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
     /// Starts a task that must not end before it is told to.
-    pub(crate) fn spawn(
-        &self,
-        name: &'static str,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let watch = EndWatch {
             name,
             tasks: self.clone(),
@@ -48,13 +42,13 @@ impl Tasks {
     }
 
     /// Resolves with the name of the first task that ended unasked.
-    pub(crate) async fn failed(&self) -> &'static str {
+    pub async fn failed(&self) -> &'static str {
         self.failed.cancelled().await;
         self.first_failure.get().copied().unwrap_or("task")
     }
 
     /// Tells all tasks to end and waits for them.
-    pub(crate) async fn end(&self) {
+    pub async fn end(&self) {
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
