@@ -37,6 +37,7 @@ impl Logging {
             EnvFilter::try_new(directives).with_context(|| format!("--log {directives}"))?;
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
             .with_writer(std::io::stderr);
         match self.log_format {
             Format::Text => lines.init(),
