@@ -17,14 +17,13 @@ use crate::registration::Kind;
 /// The result of a request that needs no app; `None` for `tools/call`, for
 /// `subscriptions/listen`, and for what a modern app offers beside tools.
 ///
-/// Legacy agents were told at `initialize`, perhaps before there was an app, that prompts,
-/// resources and completions exist: they find none. Modern agents are told what the registration
-/// has, and to them the rest does not exist.
+/// Agents of both eras are told that prompts and resources exist, and find none: lists are empty.
+/// Completions exist for legacy agents, who were told at `initialize`, perhaps before there was an
+/// app; for modern ones if the app has them.
 ///
 /// # Errors
-/// -32601 with 404 if a modern app does not offer the method; -32602 and, in the legacy era,
-/// -32002 for a prompt, a resource, a cursor or a level that does not exist. Each has the
-/// request's id.
+/// -32601 with 404 if a modern app does not offer the method; -32602 and, for a resource in the
+/// legacy era, -32002 for what does not exist. Each has the request's id.
 #[must_use]
 pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>> {
     if request.era() == Era::Modern && !offer.serves(request.method) {
@@ -38,18 +37,19 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>
         (Method::SetLevel, _) => legacy::set_level(&request.params).map(|_| Json::EMPTY_OBJECT),
         (Method::Discover, _) => Ok(discover(offer)),
         (Method::ListTools, _) => list::tools(request, offer),
-        (Method::ListPrompts, Era::Legacy) => list::empty(request, "prompts"),
-        (Method::ListResources, Era::Legacy) => list::empty(request, "resources"),
-        (Method::ListResourceTemplates, Era::Legacy) => list::empty(request, "resourceTemplates"),
-        (Method::GetPrompt, Era::Legacy) => request
+        (Method::ListPrompts, _) => list::empty(request, "prompts"),
+        (Method::ListResources, _) => list::empty(request, "resources"),
+        (Method::ListResourceTemplates, _) => list::empty(request, "resourceTemplates"),
+        (Method::GetPrompt, _) => request
             .target()
             .and_then(|_| Err(RpcError::invalid_params("Unknown prompt"))),
-        (Method::ReadResource, Era::Legacy) => request.target().and_then(|uri| {
-            let message = "Resource not found";
-            Err(
-                RpcError::new(StatusCode::OK, code::RESOURCE_NOT_FOUND, message)
-                    .with_data(json!({ "uri": uri })),
-            )
+        (Method::ReadResource, era) => request.target().and_then(|uri| {
+            let code = match era {
+                Era::Legacy => code::RESOURCE_NOT_FOUND,
+                Era::Modern => code::INVALID_PARAMS,
+            };
+            Err(RpcError::new(StatusCode::OK, code, "Resource not found")
+                .with_data(json!({ "uri": uri })))
         }),
         (Method::Complete, Era::Legacy) => Ok(Json::constant(r#"{"completion":{"values":[]}}"#)),
         _ => return None,
@@ -84,9 +84,13 @@ fn discover(offer: &Offer) -> Json {
     capabilities.insert("logging".to_owned(), json!({}));
     capabilities.insert("tools".to_owned(), json!({ "listChanged": true }));
     for (kind, name) in [(Kind::Prompts, "prompts"), (Kind::Resources, "resources")] {
-        if offer.has(kind) {
-            capabilities.insert(name.to_owned(), json!({ "listChanged": true }));
-        }
+        // What is empty does not change: nobody can register it with this version.
+        let capability = if offer.has(kind) {
+            json!({ "listChanged": true })
+        } else {
+            json!({})
+        };
+        capabilities.insert(name.to_owned(), capability);
     }
     if offer.rest.completions {
         capabilities.insert("completions".to_owned(), json!({}));

@@ -38,13 +38,6 @@ impl Offer {
     /// Whether a modern agent may use a method: the capability that it belongs to is declared.
     #[must_use]
     pub fn serves(&self, method: Method) -> bool {
-        match method {
-            Method::ListPrompts | Method::GetPrompt => self.has(Kind::Prompts),
-            Method::ListResources | Method::ListResourceTemplates | Method::ReadResource => {
-                self.has(Kind::Resources)
-            }
-            Method::Complete => self.rest.completions,
-            _ => true,
-        }
+        method != Method::Complete || self.rest.completions
     }
 }

@@ -55,13 +55,20 @@ async fn discover_says_what_there_is() {
     assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(1500), &json!("private")));
     let info = &result["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info, &json!({"name": "raw app", "version": "1"}));
-    // What is not declared does not exist.
-    for method in ["prompts/list", "resources/list", "resources/templates/list", "completion/complete"] {
-        let declared = &result["capabilities"][method.split('/').next().unwrap()];
-        assert_eq!(declared, &Value::Null);
-        let answer = scenario.modern().request("1", method, "{}").send(router).await;
-        assert_eq!(Answer::read(answer).await.error(), (404, -32601), "{method}");
+    // What is declared is there, if empty; what is not does not exist.
+    for (method, member, capability) in [
+        ("prompts/list", "prompts", "prompts"),
+        ("resources/list", "resources", "resources"),
+        ("resources/templates/list", "resourceTemplates", "resources"),
+    ] {
+        assert_eq!(result["capabilities"][capability], json!({}));
+        let listed = scenario.modern().ask(router, method, "{}").await;
+        assert_eq!(listed.result()[member], json!([]), "{method}");
+        assert_eq!(listed.result()["cacheScope"], "private", "{method}");
     }
+    assert_eq!(result["capabilities"]["completions"], Value::Null);
+    let answer = scenario.modern().request("1", "completion/complete", "{}").send(router).await;
+    assert_eq!(Answer::read(answer).await.error(), (404, -32601));
 }
 
 #[tokio::test]

@@ -44,15 +44,15 @@ fn legacy_agents_find_nothing_where_there_is_nothing() {
 }
 
 #[test]
-fn to_modern_agents_what_is_not_registered_does_not_exist() {
+fn modern_agents_find_empty_lists_and_no_completions() {
     let modern = Version::V2026_07_28;
     for (method, expected) in [
         (Method::ListTools, r#"{"tools":[]}"#),
-        (Method::ListPrompts, "404 -32601"),
-        (Method::GetPrompt, "404 -32601"),
-        (Method::ListResources, "404 -32601"),
-        (Method::ListResourceTemplates, "404 -32601"),
-        (Method::ReadResource, "404 -32601"),
+        (Method::ListPrompts, r#"{"prompts":[]}"#),
+        (Method::GetPrompt, "200 -32602"),
+        (Method::ListResources, r#"{"resources":[]}"#),
+        (Method::ListResourceTemplates, r#"{"resourceTemplates":[]}"#),
+        (Method::ReadResource, "200 -32602"),
         (Method::Complete, "404 -32601"),
         (Method::CallTool, "not here"),
         (Method::Listen, "not here"),
@@ -72,7 +72,9 @@ fn discovery_follows_the_registration() {
         discovered(&Offer::unknown()),
         json!({
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {"logging": {}, "tools": {"listChanged": true}},
+            "capabilities": {
+                "logging": {}, "prompts": {}, "resources": {}, "tools": {"listChanged": true},
+            },
         })
     );
     let mut full = offer(
