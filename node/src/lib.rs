@@ -10,6 +10,7 @@ mod clock;
 mod config;
 mod connection;
 mod content;
+mod drain;
 mod limits;
 mod link;
 mod listener;

@@ -20,6 +20,8 @@ pub(crate) const HTTP2_STREAMS: u32 = 100_000;
 
 /// A node that stops looks so often which sockets have no call in flight any more.
 pub(crate) const DRAIN_STEP: Duration = Duration::from_millis(50);
+/// Sockets that are closed in one such step, if the drain is long enough: 500 in a second.
+pub(crate) const DRAIN_BATCH: usize = 25;
 /// A node that stops gives all sockets so long to end: more than each of them takes.
 pub(crate) const SOCKETS_END_WITHIN: Duration = Duration::from_secs(6);
 /// A node that stops waits so long for each thing that it tells the store.

@@ -131,21 +131,26 @@ async fn judge(
             }
             Place::Absent(absent(why(node, Departure::Lost, ago), ago), hashes)
         }
-        Whereabouts::Unknown if has_just_joined(node, &holder).await? => {
+        Whereabouts::Unknown if just_joined(node, &holder).await?.is_some() => {
             Place::Elsewhere(elsewhere(&holder))
         }
         Whereabouts::Unknown => Place::Absent(absent(Why::Gone, node.timings.grace), hashes),
     })
 }
 
-/// A run that the view does not have yet is among the members that the store names.
-async fn has_just_joined(node: &NodeState, holder: &Holder) -> Result<bool, StoreError> {
+/// A run that the view does not have yet may be among the members that the store names. Gives
+/// its address.
+pub(crate) async fn just_joined(
+    node: &NodeState,
+    holder: &Holder,
+) -> Result<Option<String>, StoreError> {
     let members = node.store.members().await?;
-    Ok(members.iter().any(|observed| {
+    let joined = members.into_iter().find(|observed| {
         observed.member.id == holder.node
             && observed.member.incarnation == holder.claim.incarnation
             && matches!(observed.standing, Standing::Alive { .. })
-    }))
+    });
+    Ok(joined.map(|observed| observed.member.address))
 }
 
 /// A record that names this run for what it does not hold is left over from a claim or a release

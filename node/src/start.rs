@@ -18,7 +18,7 @@ use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_proto::headers;
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Status;
 use tower_service::Service as _;
@@ -26,6 +26,7 @@ use tower_service::Service as _;
 use crate::bridge::Bridge;
 use crate::claims;
 use crate::config::Config;
+use crate::drain;
 use crate::limits;
 use crate::listener::{Response, protocol};
 use crate::peers::Peers;
@@ -213,20 +214,8 @@ impl Node {
         if !matches!(timeout(limits::STORE_WAIT, draining).await, Ok(Ok(()))) {
             tracing::debug!("the store was not told of the drain");
         }
-        // Apps with nothing in flight go at once, the others when their calls have ended.
-        let until = Instant::now() + state.timings.drain;
-        while upgrade::close_sockets(&state, true) > 0 && Instant::now() < until {
-            sleep(limits::DRAIN_STEP).await;
-        }
-        upgrade::close_sockets(&state, false);
-        // Close frames get their time.
-        state.sockets.close();
-        if timeout(limits::SOCKETS_END_WITHIN, state.sockets.wait())
-            .await
-            .is_err()
-        {
-            tracing::info!(left = state.sockets.len(), "dropping sockets");
-        }
+        // Apps with nothing in flight go first, the others when their calls have ended.
+        drain::close_sockets(&state).await;
         // Routers get the last answers; what the store must know is told.
         state.end_links.cancel();
         state.errands.close();

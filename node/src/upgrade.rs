@@ -30,7 +30,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic::body::Body;
 
-use crate::connection::{Connection, stopping};
+use crate::connection::Connection;
 use crate::limits;
 use crate::listener::Response;
 use crate::socket::{self, Frame};
@@ -200,19 +200,6 @@ async fn refuse(
         reader.await_close(limits::CLOSE_TIMEOUT).await;
         writer.finish().await;
     }
-}
-
-/// Closes all sockets, or those that carry no call. Gives how many are open yet.
-pub(crate) fn close_sockets(node: &NodeState, idle_only: bool) -> usize {
-    let open = node.open_sockets();
-    for connection in &open {
-        if !idle_only || connection.is_idle() {
-            connection.close(stopping());
-        }
-    }
-    open.iter()
-        .filter(|connection| !connection.has_ended())
-        .count()
 }
 
 fn switching(handshake: &Handshake) -> Response {

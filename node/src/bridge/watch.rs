@@ -159,8 +159,9 @@ impl Watcher {
         };
         tokio::select! {
             end = ended => Wake::End(end),
-            () = self.node.draining.cancelled() => Wake::Drain,
             () = self.presence.changed() => Wake::Look,
+            // An app that is still held here is watched here, until its socket ends.
+            () = self.node.draining.cancelled(), if !is_connected => Wake::Drain,
             // While it is absent it may register elsewhere, which nobody tells this node.
             () = sleep(limits::WATCH_POLL_INTERVAL), if !is_connected => Wake::Look,
         }

@@ -6,11 +6,12 @@ use clientmcp_cluster::view::Whereabouts;
 use clientmcp_core::claim::{Epoch, Holder};
 use clientmcp_core::ids::ClientId;
 use clientmcp_proto::v1::{DisplaceRequest, Target, displace_response::Outcome};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::connection::successor;
 use crate::limits;
 use crate::peers::PeerError;
+use crate::places;
 use crate::registry::{Displaced, NewerHolder};
 use crate::state::NodeState;
 
@@ -48,28 +49,54 @@ pub(super) async fn tell(
     ours: NewerHolder,
     connection: u64,
 ) {
-    let began = Instant::now();
-    // A run that this node has never seen may have joined a moment ago.
-    let known_within = 2 * node.timings.heartbeat;
     loop {
-        let view = node.membership.view();
-        let (address, lost) = match view.whereabouts(&previous.node, previous.claim.incarnation) {
-            Whereabouts::Present(member) => (member.address.clone(), false),
-            Whereabouts::Lost(lost) => (lost.member.address.clone(), true),
-            Whereabouts::Unknown if began.elapsed() < known_within => {
-                sleep(limits::RETRY_INTERVAL).await;
-                continue;
+        match find(&node, &previous).await {
+            Former::At { address, lost } => {
+                let request = request(&previous, &ours, connection);
+                match node.peers.displace(&address, request).await {
+                    Ok(response) => return settle(&previous.client_id, response.outcome),
+                    // Nobody can serve a socket where nobody listens.
+                    Err(PeerError::Refused) => return,
+                    Err(PeerError::Silent) if lost => return,
+                    Err(PeerError::Silent) => {}
+                }
             }
-            Whereabouts::Unknown => return,
-        };
-        let request = request(&previous, &ours, connection);
-        match node.peers.displace(&address, request).await {
-            Ok(response) => return settle(&previous.client_id, response.outcome),
-            // Nobody can serve a socket where nobody listens.
-            Err(PeerError::Refused) => return,
-            Err(PeerError::Silent) if lost => return,
-            Err(PeerError::Silent) => sleep(limits::RETRY_INTERVAL).await,
+            Former::Gone => return,
+            Former::Unknown => {}
         }
+        sleep(limits::RETRY_INTERVAL).await;
+    }
+}
+
+/// Where a former holder is.
+enum Former {
+    /// At this address. `lost`: its lease has lapsed or it has left, but it may still answer.
+    At { address: String, lost: bool },
+    /// Nowhere any more.
+    Gone,
+    /// The store, which alone knows, does not answer.
+    Unknown,
+}
+
+async fn find(node: &NodeState, previous: &Holder) -> Former {
+    let view = node.membership.view();
+    match view.whereabouts(&previous.node, previous.claim.incarnation) {
+        Whereabouts::Present(member) => Former::At {
+            address: member.address.clone(),
+            lost: false,
+        },
+        Whereabouts::Lost(lost) => Former::At {
+            address: lost.member.address.clone(),
+            lost: true,
+        },
+        Whereabouts::Unknown => match places::just_joined(node, previous).await {
+            Ok(Some(address)) => Former::At {
+                address,
+                lost: false,
+            },
+            Ok(None) => Former::Gone,
+            Err(_) => Former::Unknown,
+        },
     }
 }
 

@@ -141,16 +141,16 @@ async fn a_message_over_the_limit_closes_with_1009() {
 /// B37: whatever the reason, it arrives although the app is in the middle of sending.
 #[tokio::test]
 async fn the_code_arrives_while_the_app_is_in_the_middle_of_a_message() {
-    let world = World::with(|timings| {
-        timings.silence_timeout = ms(300);
-        timings.ping_interval = ms(100);
-    });
     for (why, expected) in [
         ("replaced", 4409),
         ("succeeded", 1000),
         ("stopped", 1012),
         ("silent", 4408),
     ] {
+        let world = World::with(|timings| {
+            timings.silence_timeout = ms(300);
+            timings.ping_interval = ms(100);
+        });
         let node = world.node("node-1").await;
         let mut stream = bare_as(&world, &node, why).await;
         let half = vec![b' '; 512 * 1024];
