@@ -12,7 +12,7 @@ help: ## List the targets
 
 .PHONY: run
 run: ## Run a whole cluster in one process, with a demo page; needs Rust alone
-	cargo run --release -p clientmcp-cli -- dev
+	cargo run -p clientmcp-cli -- dev
 
 .PHONY: test
 test: setup ## Run every test: Rust, SDKs, browser, real agents, official suite
