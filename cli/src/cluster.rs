@@ -111,9 +111,7 @@ impl Cluster {
                 config.listen = options.listen;
                 config.admin_listen = options.admin_listen;
                 let demo = demo.clone();
-                config.extra = Some(Arc::new(move |head| {
-                    demo.respond(&head.method, head.uri.path())
-                }));
+                config.extra = Some(Arc::new(move |head| demo.respond(head)));
             } else {
                 config.listen.set_ip(options.listen.ip());
             }

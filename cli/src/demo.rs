@@ -1,7 +1,7 @@
 //! What `clientmcp dev` serves beside the router: the demo page, the SDK that it is built on,
 //! and fresh tokens for it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,8 @@ use clientmcp_core::ids::ClientId;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::token::{self, Claims};
 use clientmcp_router::{Body, Response};
+use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderValue, Method, header};
 use serde::Serialize;
 
@@ -94,13 +96,14 @@ impl Demo {
         }
     }
 
-    /// Answers the demo's paths; `None` for all others. The router has checked Host and Origin.
+    /// Answers the demo's paths; `None` for all others. The router has checked Host and Origin, as
+    /// far as it checks hosts where it does not listen on loopback alone.
     #[must_use]
-    pub(crate) fn respond(&self, method: &Method, path: &str) -> Option<Response> {
-        if method != Method::GET && method != Method::HEAD {
+    pub(crate) fn respond(&self, head: &Parts) -> Option<Response> {
+        if head.method != Method::GET && head.method != Method::HEAD {
             return None;
         }
-        let (content_type, body) = match path {
+        let (content_type, body) = match head.uri.path() {
             "/" => (
                 "text/html; charset=utf-8",
                 Bytes::from_static(PAGE.as_bytes()),
@@ -113,6 +116,7 @@ impl Demo {
                 "text/javascript; charset=utf-8",
                 Bytes::from_static(SDK.as_bytes()),
             ),
+            "/dev/session" if !has_a_name_of_its_own(head) => return None,
             "/dev/session" => {
                 let session =
                     serde_json::to_vec(&self.session()).expect("strings and numbers serialise");
@@ -129,5 +133,56 @@ impl Demo {
             HeaderValue::from_static("nosniff"),
         );
         Some(response)
+    }
+}
+
+/// Whether a request names its host by an address or as localhost. Any other name may be one that
+/// a foreign page had pointed at this port (DNS rebinding), to read the tokens as its own.
+fn has_a_name_of_its_own(head: &Parts) -> bool {
+    let header = head.headers.get(header::HOST);
+    let header = header.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let Some(authority) = head.uri.authority().cloned().or(header) else {
+        return false;
+    };
+    let host = authority.host().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn tokens_are_not_for_pages_under_other_names() {
+        let secrets = Secrets::new(["0123456789abcdef0123456789abcdef"]).unwrap();
+        let client_id = ClientId::parse("demo").unwrap();
+        let demo = Demo::new(secrets, client_id, Duration::from_secs(60));
+        let answers = |path: &str, host: Option<&str>| {
+            let mut request = Request::get(path);
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            let head = request.body(()).unwrap().into_parts().0;
+            demo.respond(&head).is_some()
+        };
+        for (host, ok) in [
+            (Some("localhost:8080"), true),
+            (Some("127.0.0.1:8080"), true),
+            (Some("192.168.1.5:8080"), true),
+            (Some("[::1]:8080"), true),
+            (Some("evil.example.com"), false),
+            (Some("localhost.evil.example.com:8080"), false),
+            (Some("127.0.0.1.evil.example.com:8080"), false),
+            (Some("not a host"), false),
+            (None, false),
+        ] {
+            assert_eq!(answers("/dev/session", host), ok, "{host:?}");
+        }
+        assert!(
+            answers("/", Some("evil.example.com")),
+            "the page has no secret"
+        );
     }
 }

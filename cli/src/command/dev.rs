@@ -79,11 +79,16 @@ impl Dev {
         options.admin_listen = self.admin_listen;
         options.nodes = usize::from(self.nodes);
         options.token_ttl = self.ttl;
+        // No load balancer has to notice that it stops.
+        options.timings.pre_drain = Duration::ZERO;
         options.allowed_origins = self.allowed_origin;
         super::block_on(async move {
             let mut signals = StopSignals::listen()?;
             let cluster = Cluster::start(options).await?;
             let session = cluster.session();
+            if !self.listen.ip().is_loopback() {
+                tracing::warn!(listen = %self.listen, "whoever reaches this port gets tokens from /dev/session");
+            }
             if self.json {
                 println!("{}", serde_json::to_string(&session)?);
             } else {
