@@ -15,7 +15,7 @@ run: ## Run a whole cluster in one process, with a demo page; needs Rust alone
 	cargo run -p clientmcp-cli -- dev
 
 .PHONY: test
-test: setup ## Run every test: Rust, SDKs, browser, real agents, official suite
+test: setup build ## Run every test: Rust, SDKs, browser, real agents, official suite
 	cargo nextest run --workspace
 	cargo test --workspace --doc
 	cd sdk/js && npm test
