@@ -10,9 +10,9 @@ use clientmcp_cluster::admin::{self, AdminServer};
 use clientmcp_cluster::listener::{Connections, serve};
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_cluster::membership::{JoinError, Membership};
-use clientmcp_cluster::store::Store;
+use clientmcp_cluster::store::{Store, StoreError};
 use clientmcp_cluster::tasks::Tasks;
-use clientmcp_core::ids::Incarnation;
+use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_core::mcp::session::SessionKeys;
 use clientmcp_core::token::Verifier;
@@ -51,11 +51,28 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// An allowed host or origin is none.
-    #[error(transparent)]
+    #[error("--allowed-{what}: {0}", what = .0.what())]
     Origin(#[from] InvalidEntry),
-    /// It could not become a member.
+    /// Another process has the router's name.
+    #[error("--id {id}: another process with this ID answers at {address}")]
+    NameTaken {
+        /// The name.
+        id: MemberId,
+        /// Where the other process answers.
+        address: String,
+    },
+    /// The store cannot be asked.
     #[error(transparent)]
-    Join(#[from] JoinError),
+    Store(#[from] StoreError),
+}
+
+impl From<JoinError> for StartError {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Taken { id, address } => Self::NameTaken { id, address },
+            JoinError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// A running router. Dropping it stops it at once: streams and sockets end without a word.

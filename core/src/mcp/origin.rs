@@ -25,6 +25,14 @@ pub struct InvalidEntry {
     entry: String,
 }
 
+impl InvalidEntry {
+    /// What it was meant to be: `host` or `origin`.
+    #[must_use]
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+}
+
 /// The Origin of a request that was allowed, as it was sent: CORS answers name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOrigin(HeaderValue);
