@@ -24,7 +24,7 @@ pub struct Answer {
     pub notifications: Vec<Value>,
     /// The answer as it came.
     pub raw: Bytes,
-    /// The answer, parsed.
+    /// The answer, parsed; null if it holds what this parser cannot.
     pub message: Value,
 }
 
@@ -42,10 +42,10 @@ impl Answer {
             let answer = loop {
                 match events.next().await.expect("an answer before the end of the stream") {
                     Event::Comment => {}
-                    Event::Message(message) => match parse(&message) {
-                        notification if notification.get("method").is_some() => notifications.push(notification),
-                        _ => break message,
-                    },
+                    Event::Message(message) if member(text(&message), "method").is_some() => {
+                        notifications.push(serde_json::from_slice(&message).expect("a notification is JSON"));
+                    }
+                    Event::Message(message) => break message,
                 }
             };
             assert_eq!(events.next().await, None, "nothing follows the answer");
@@ -55,7 +55,7 @@ impl Answer {
             assert_eq!(response.header("cache-control"), Some("no-store"));
             response.bytes().await
         };
-        Self { status, streamed, notifications, message: parse(&raw), raw }
+        Self { status, streamed, notifications, message: serde_json::from_slice(&raw).unwrap_or_default(), raw }
     }
 
     /// Checks everything that came against the schema of a revision, and the id.
@@ -116,10 +116,10 @@ impl Answer {
     /// A member of the answer as raw text.
     #[must_use]
     pub fn raw_member(&self, name: &str) -> Option<String> {
-        member(std::str::from_utf8(&self.raw).expect("answers are UTF-8"), name)
+        member(text(&self.raw), name)
     }
 }
 
-fn parse(message: &[u8]) -> Value {
-    serde_json::from_slice(message).unwrap_or_else(|error| panic!("{error}: {message:?}"))
+fn text(message: &[u8]) -> &str {
+    std::str::from_utf8(message).expect("messages are UTF-8")
 }

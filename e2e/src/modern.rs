@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clientmcp_core::mcp::version::Version;
-use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::exchange::Request;
+use crate::raw_json::member;
 
 /// What every modern agent accepts.
 pub const ACCEPT: &str = "application/json, text/event-stream";
@@ -52,9 +52,8 @@ impl Modern {
         let params = self.params(params);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let request = self.post(body).with("Mcp-Method", method);
-        let read: Value = serde_json::from_str(&params).unwrap_or_default();
-        match read.get("name").and_then(Value::as_str) {
-            Some(name) => request.with("Mcp-Name", name),
+        match member(&params, "name") {
+            Some(name) => request.with("Mcp-Name", name.trim_matches('"')),
             None => request,
         }
     }

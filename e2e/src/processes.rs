@@ -19,7 +19,7 @@ use crate::waiting::{poll, soon, until};
 /// The client ID of the deployment's app.
 pub const CLIENT: &str = "demo";
 
-const SECRET: &str = "a secret of the process tests, not a byte too short";
+const SECRET: &str = "the secret of the process tests is not too short";
 
 /// A program that was started, and what it wrote.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{self, Message as Frame};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -25,7 +27,7 @@ pub struct RawApp {
 pub enum Incoming {
     /// A message.
     Message(Message),
-    /// The end: code and reason of the close frame; 1006 without one.
+    /// The end: code and reason of the close frame; 1005 if it has none, 1006 without a frame.
     Closed(u16, String),
 }
 
@@ -97,6 +99,7 @@ impl RawApp {
                 Some(Ok(Frame::Close(Some(frame)))) => {
                     return Incoming::Closed(frame.code.into(), frame.reason.as_str().to_owned());
                 }
+                Some(Ok(Frame::Close(None))) => return Incoming::Closed(1005, String::new()),
                 Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => {}
                 Some(Ok(other)) => panic!("a frame that the cluster never sends: {other:?}"),
                 Some(Err(_)) | None => return Incoming::Closed(1006, String::new()),
@@ -135,13 +138,14 @@ impl RawApp {
         self.send(call.result(result)).await;
     }
 
-    /// Closes, and waits until the other side has too.
+    /// Closes for good (1000), and waits until the other side has too.
     ///
     /// # Panics
     /// If the connection is gone already.
     pub async fn leave(mut self) {
-        self.socket.close(None).await.expect("the socket stands");
-        self.closed().await;
+        let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+        self.socket.close(Some(frame)).await.expect("the socket stands");
+        assert_eq!(self.closed().await.0, 1000);
     }
 
     /// Answers calls from a task of its own, each with whatever messages `answer` gives.
@@ -184,7 +188,8 @@ impl Message {
     /// Its `type`.
     #[must_use]
     pub fn kind(&self) -> String {
-        self.value()["type"].as_str().unwrap_or_default().to_owned()
+        // The message may hold what no parser here can: its type alone is read.
+        self.raw("type").trim_matches('"').to_owned()
     }
 
     /// The message, parsed.

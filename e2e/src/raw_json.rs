@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The text of the last member with this name of an object; `None` if there is none.
+/// The text of the last member of an object whose name is written like this; `None` if there is
+/// none.
 ///
 /// # Panics
 /// If the text is no object.
@@ -12,11 +13,12 @@ use serde_json::value::RawValue;
 pub fn member(object: &str, name: &str) -> Option<String> {
     let members: Members<'_> =
         serde_json::from_str(object).unwrap_or_else(|error| panic!("no object ({error}): {object}"));
-    members.0.into_iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.get().to_owned())
+    let name = format!("\"{name}\"");
+    members.0.into_iter().rev().find(|(found, _)| found.get() == name).map(|(_, value)| value.get().to_owned())
 }
 
-/// Members in their order, with whatever they are called twice by.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+/// Members in their order. Names are not decoded: there are some that no string can hold.
+struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -46,7 +48,7 @@ mod tests {
 
     #[test]
     fn members_keep_their_text() {
-        let text = r#"{"a":1e400,"b":{ "x":[1 ,2]},"a":9007199254740993}"#;
+        let text = r#"{"\ud800":0,"a":1e400,"b":{ "x":[1 ,2]},"a":9007199254740993}"#;
         assert_eq!(member(text, "a").as_deref(), Some("9007199254740993"));
         assert_eq!(member(text, "b").as_deref(), Some(r#"{ "x":[1 ,2]}"#));
         assert_eq!(member(text, "c"), None);

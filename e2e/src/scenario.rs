@@ -20,7 +20,7 @@ use crate::tokens::Tokens;
 /// The client ID of a scenario that needs one alone.
 pub const CLIENT: &str = "demo";
 
-const SECRET: &str = "a secret of the end-to-end tests, long enough";
+const SECRET: &str = "the secret of the end-to-end tests is long enough";
 
 /// A running cluster, its store, and tokens for it.
 pub struct Scenario {

@@ -5,7 +5,7 @@
 #[path = "../../core/testing/json.rs"]
 mod json_texts;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clientmcp_core::limits::JSON_DEPTH;
 use clientmcp_core::mcp::version::Version;
@@ -39,8 +39,8 @@ fn what_passes_is_not_changed() {
         let scenario = Scenario::start().await;
         let (answers, seen) = (answers.clone(), seen.clone());
         let app = scenario.app(&["echo"]).await.serve(move |call| {
-            *seen.lock().unwrap() = call.raw("params");
-            vec![call.result(&answers.lock().unwrap())]
+            lock(&seen).clone_from(&call.raw("params"));
+            vec![call.result(&lock(&answers))]
         });
         let session = scenario.session(Version::V2025_11_25).await;
         (scenario, session, app)
@@ -49,7 +49,7 @@ fn what_passes_is_not_changed() {
     let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
     let turn = std::cell::Cell::new(0);
     let outcome = runner.run(&texts(), |texts| {
-        *answers.lock().unwrap() = texts.result();
+        *lock(&answers) = texts.result();
         turn.set(turn.get() + 1);
         let router = scenario.router(turn.get());
         let params = format!(r#"{{"name":"echo","arguments":{},"_meta":{{"com.example/x":{}}}}}"#, texts.arguments, texts.meta);
@@ -61,7 +61,7 @@ fn what_passes_is_not_changed() {
         {
             let answer = runtime.block_on(ask(request.clone().with("Accept", accept), router));
             prop_assert_eq!(answer.streamed, accept == "text/event-stream");
-            texts.check(&seen.lock().unwrap(), &answer);
+            texts.check(&lock(&seen), &answer)?;
         }
         Ok(())
     });
@@ -87,6 +87,11 @@ async fn nesting_up_to_the_limit_passes_and_deeper_is_refused() {
     }
 }
 
+/// A case that failed must not fail those that follow, by which proptest makes it small.
+fn lock(text: &Mutex<String>) -> MutexGuard<'_, String> {
+    text.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 async fn ask(request: Request, router: std::net::SocketAddr) -> Answer {
     Answer::read(request.send(router).await).await
 }
@@ -110,18 +115,22 @@ impl Texts {
         )
     }
 
-    fn check(&self, params: &str, answer: &Answer) {
-        let arguments = member(params, "arguments").expect("arguments arrive");
-        assert_eq!(arguments, json_texts::normalised(&self.arguments));
-        let meta = member(params, "_meta").expect("_meta arrives");
-        assert_eq!(member(&meta, "com.example/x"), Some(json_texts::normalised(&self.meta)));
+    fn check(&self, params: &str, answer: &Answer) -> Result<(), TestCaseError> {
+        let expect = |object: &str, path: [&str; 2], text: &str| {
+            let outer = member(object, path[0]).unwrap_or_default();
+            let found = if path[1].is_empty() { Some(outer) } else { member(&outer, path[1]) };
+            prop_assert_eq!(found, Some(json_texts::normalised(text)), "{:?} of {}", path, object);
+            Ok(())
+        };
+        expect(params, ["arguments", ""], &self.arguments)?;
+        expect(params, ["_meta", "com.example/x"], &self.meta)?;
 
-        assert_eq!(answer.raw_member("id"), Some(self.id.clone()), "{}", answer.message);
-        let result = answer.raw_member("result").unwrap_or_else(|| panic!("{}", answer.message));
-        assert_eq!(member(&result, "structuredContent"), Some(json_texts::normalised(&self.structured)));
-        let meta = member(&result, "_meta").expect("_meta comes back");
-        assert_eq!(member(&meta, "com.example/y"), Some(json_texts::normalised(&self.result_meta)));
-        let raw = std::str::from_utf8(&answer.raw).expect("answers are UTF-8");
-        assert!(!raw.contains(['\r', '\n']), "{raw}");
+        prop_assert_eq!(answer.raw_member("id"), Some(self.id.clone()));
+        let result = answer.raw_member("result").unwrap_or_default();
+        prop_assert!(!result.is_empty(), "{:?}", answer.raw);
+        expect(&result, ["structuredContent", ""], &self.structured)?;
+        expect(&result, ["_meta", "com.example/y"], &self.result_meta)?;
+        prop_assert!(!answer.raw.contains(&b'\r') && !answer.raw.contains(&b'\n'), "{:?}", answer.raw);
+        Ok(())
     }
 }

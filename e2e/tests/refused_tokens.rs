@@ -77,7 +77,8 @@ async fn wrong_tokens_of_apps_reach_neither_node_nor_store() {
             match app.next().await {
                 Incoming::Closed(closed, reason) => {
                     assert_eq!(closed, code, "{name}: {reason}");
-                    assert!(!reason.is_empty() && !reason.contains(&token), "{name}: {reason}");
+                    assert!(!reason.is_empty(), "{name}");
+                    assert!(token.is_empty() || !reason.contains(&token), "{name}: {reason}");
                 }
                 other @ Incoming::Message(_) => panic!("{name}: {other:?}"),
             }
@@ -122,7 +123,7 @@ fn wrong_tokens(tokens: &Tokens, scope: &str, other_scope: String) -> Vec<(&'sta
     let signed = |claims: &str| tokens.signed(hs256, claims);
     let good = signed(&valid);
     let unsigned = good.rsplit_once('.').map_or("", |(content, _)| content);
-    let stranger = Tokens::new("another secret, which this cluster does not know");
+    let stranger = Tokens::new("another secret that this cluster does not know");
     let mut bad_signature = good.clone();
     bad_signature.replace_range(good.len() - 3..good.len() - 2, if good.ends_with('A') { "B" } else { "-" });
     vec![

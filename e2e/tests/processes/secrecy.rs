@@ -14,7 +14,7 @@ use crate::FIXTURE;
 async fn no_token_and_no_secret_can_be_found() {
     let mut deployment = Deployment::start("trace").await;
     let tokens = deployment.tokens.clone();
-    let stranger = Tokens::new("another secret, which this cluster does not know");
+    let stranger = Tokens::new("another secret that this cluster does not know");
     let mut needles = vec![deployment.secret().to_owned()];
     let mut used = |token: String| {
         // The whole token, and its signature alone.

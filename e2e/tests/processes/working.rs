@@ -63,7 +63,6 @@ async fn a_node_that_stops_tells_its_apps_and_others_take_over() {
         let answer = modern.use_tool(router.addr, "test_simple_text", "{}").await;
         assert_eq!(answer.result().get("isError"), None);
     }
-    assert!(app.log().lines().all(|line| line == "online"), "{}", app.log());
 }
 
 async fn expect_status(deployment: &Deployment) {

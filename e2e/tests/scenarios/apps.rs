@@ -8,7 +8,6 @@ use clientmcp_e2e::scenario::{CLIENT, Scenario};
 use clientmcp_e2e::tokens::Scope;
 use http::Method;
 use serde_json::json;
-use tokio_tungstenite::tungstenite;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 
 #[tokio::test]
@@ -99,30 +98,33 @@ async fn subprotocols_come_in_any_order_and_one_is_echoed() {
     let scenario = Scenario::start().await;
     let router = scenario.router(0);
     let token = format!("clientmcp.token.{}", scenario.tokens.app(CLIENT));
-    let url: http::Uri = format!("ws://{router}/v1/connect").parse().unwrap();
-    let request = || ClientRequestBuilder::new(url.clone());
-    // `RawApp::upgrade` checks the echo.
+    let upgrade = |lines: &[&str]| {
+        let request = Request::new(Method::GET, "/v1/connect")
+            .with("Connection", "Upgrade")
+            .with("Upgrade", "websocket")
+            .with("Sec-WebSocket-Version", "13")
+            .with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+        let request = lines.iter().fold(request, |request, line| request.and("Sec-WebSocket-Protocol", line));
+        async move { request.send(router).await }
+    };
+    let both = |pattern: &str| pattern.replace("TOKEN", &token);
     for accepted in [
-        request().with_sub_protocol("clientmcp.v1").with_sub_protocol(&token),
-        request().with_sub_protocol(&token).with_sub_protocol("clientmcp.v1"),
-        request().with_header("Sec-WebSocket-Protocol", &token).with_header("Sec-WebSocket-Protocol", "clientmcp.v1"),
-        request().with_header("Sec-WebSocket-Protocol", format!(",clientmcp.v1,,\t{token} ,")),
-        request().with_sub_protocol("clientmcp.v1").with_sub_protocol("clientmcp.v2").with_sub_protocol(&token),
+        vec![both("clientmcp.v1, TOKEN")],
+        vec![both("TOKEN, clientmcp.v1")],
+        vec![both("TOKEN"), both("clientmcp.v1")],
+        vec![both(",clientmcp.v1,,\tTOKEN ,")],
+        vec![both("clientmcp.v1,clientmcp.v2,TOKEN")],
     ] {
-        let mut app = RawApp::upgrade(router, accepted).await.expect("the upgrade is accepted");
-        app.register(registration("app", "[]")).await;
+        let lines: Vec<&str> = accepted.iter().map(String::as_str).collect();
+        let response = upgrade(&lines).await;
+        assert_eq!(response.status, 101, "{lines:?}");
+        assert_eq!(response.header("sec-websocket-protocol"), Some("clientmcp.v1"));
+        assert_eq!(response.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
     }
-    for refused in [
-        request(),
-        request().with_sub_protocol(&token),
-        request().with_sub_protocol("CLIENTMCP.V1").with_sub_protocol(&token),
-        request().with_sub_protocol("clientmcp.v2").with_sub_protocol(&token),
-    ] {
-        match RawApp::upgrade(router, refused).await {
-            Err(tungstenite::Error::Http(response)) => assert_eq!(response.status(), 400),
-            other => panic!("{other:?}"),
-        }
+    for refused in ["TOKEN", "CLIENTMCP.V1, TOKEN", "clientmcp.v2, TOKEN", "clientmcp.v1x, TOKEN"] {
+        assert_eq!(upgrade(&[&both(refused)]).await.status, 400, "{refused}");
     }
+    assert_eq!(upgrade(&[]).await.status, 400);
     let no_upgrade = Request::new(Method::GET, "/v1/connect").send(router).await;
     assert!(no_upgrade.status.is_client_error());
 }

@@ -171,12 +171,7 @@ async fn the_cluster_without_nodes_says_when_to_come_back() {
     .await;
     assert!(answer.header("retry-after").is_some());
     assert_eq!(answer.json().await["id"], 1);
-    let error = RawApp::offer(scenario.router(1), &["clientmcp.v1", &format!("clientmcp.token.{token}")]).await;
-    let error = error.map(|_| ()).unwrap_err();
-    let refused = match error {
-        tokio_tungstenite::tungstenite::Error::Http(response) => response,
-        other => panic!("{other}"),
-    };
-    assert_eq!(refused.status(), 503);
-    assert!(refused.headers().contains_key("retry-after"));
+    // An app is told by a close code: a browser sees no status of an upgrade.
+    let mut app = RawApp::connect(scenario.router(1), &token).await;
+    assert_eq!(app.closed().await.0, 1013);
 }

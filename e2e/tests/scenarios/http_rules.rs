@@ -39,7 +39,7 @@ async fn get_and_delete_are_for_sessions() {
         assert_eq!(response.status, status, "{request:?}");
         match status {
             200 => response.events().comment().await,
-            405 => assert_eq!(response.header("allow"), Some("GET, POST, DELETE, OPTIONS")),
+            405 => assert!(response.header("allow").is_some_and(|allow| allow.contains("POST"))),
             401 => expect_challenge(&response),
             _ => {}
         }

@@ -21,7 +21,8 @@ async fn a_bad_tool_is_named_and_hides_no_other() {
         ("has space", tool("has space")),
         ("has/slash", tool("has/slash")),
         ("emoji\u{1f600}", tool("emoji\u{1f600}")),
-        (&"n".repeat(129), tool(&"n".repeat(129))),
+        // Names are told up to the length that they may have.
+        (&"n".repeat(128), tool(&"n".repeat(129))),
         ("null_annotations", r#"{"name":"null_annotations","inputSchema":{"type":"object"},"annotations":null}"#.to_owned()),
         ("numbered", r#"{"name":"numbered","inputSchema":{"type":"object"},"description":1}"#.to_owned()),
         ("empty_header", mirrored("empty_header", r#"{"type":"string","x-mcp-header":""}"#)),

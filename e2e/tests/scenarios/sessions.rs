@@ -60,7 +60,7 @@ async fn what_is_no_session_of_this_agent_is_404_and_no_session_at_all_is_400() 
     let alice = scenario.tokens.agent_named(CLIENT, "alice");
     let session = Session::begin(scenario.router(0), &alice, Version::V2025_11_25).await;
     let bearer = |token: &str| format!("Bearer {token}");
-    let foreign_secret = Tokens::new("another secret, which this cluster does not know");
+    let foreign_secret = Tokens::new("another secret that this cluster does not know");
     let elsewhere = Scenario::start_with(|options| options.secrets = foreign_secret.secrets()).await;
     let forged = Session::begin(elsewhere.router(0), &foreign_secret.agent_named(CLIENT, "alice"), Version::V2025_11_25).await;
     let ending = scenario.tokens.ending_in(CLIENT, Scope::Call, -4);

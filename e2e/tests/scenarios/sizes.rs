@@ -52,8 +52,8 @@ async fn a_call_that_exceeds_a_message_is_413_although_its_body_did_not() {
     let mut app = scenario.app(&["measure"]).await;
     let session = scenario.session(Version::V2025_11_25).await;
     // The body fits to the byte; what the app needs to know beside it does not.
-    let around = session.call("1", "measure", "\"\"").text().len();
-    let arguments = format!("\"{}\"", "x".repeat(MESSAGE_BYTES - around));
+    let around = session.call("1", "measure", r#"{"text":""}"#).text().len();
+    let arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(MESSAGE_BYTES - around));
     let request = session.call("1", "measure", &arguments);
     assert_eq!(request.text().len(), MESSAGE_BYTES);
     let response = request.send(scenario.router(0)).await;
@@ -72,12 +72,13 @@ async fn results_up_to_the_limit_arrive_in_both_forms() {
     let scenario = Scenario::start().await;
     let sizes = [1_900_000, 3_900_000, MESSAGE_BYTES - ENVELOPE];
     let _app = scenario.app(&["fill"]).await.serve(|call| {
-        let bytes: usize = call.arguments().parse().unwrap();
+        let arguments: serde_json::Value = serde_json::from_str(&call.arguments()).unwrap();
+        let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
         vec![call.result(&text_result(&"x".repeat(bytes)))]
     });
     let session = scenario.session(Version::V2025_06_18).await;
     for bytes in sizes {
-        let arguments = bytes.to_string();
+        let arguments = format!(r#"{{"bytes":{bytes}}}"#);
         for request in [session.call("1", "fill", &arguments), scenario.modern().call("1", "fill", &arguments)] {
             for accept in ["application/json", "text/event-stream"] {
                 let answer = Answer::read(request.clone().with("Accept", accept).send(scenario.router(1)).await).await;

@@ -142,7 +142,7 @@ async fn two_agents_with_one_token_get_their_own_progress() {
     let mut app = scenario.app(&["work"]).await;
     let modern = scenario.modern().with_meta(r#""progressToken":1"#);
     let ask = |index: usize| {
-        let (request, router) = (modern.call("1", "work", &format!("[{index}]")), scenario.router(index));
+        let (request, router) = (modern.call("1", "work", &format!(r#"{{"n":{index}}}"#)), scenario.router(index));
         tokio::spawn(async move { Answer::read(request.send(router).await).await })
     };
     let first = ask(0);
