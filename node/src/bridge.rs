@@ -48,6 +48,12 @@ impl Bridge {
             .max_encoding_message_size(GRPC_MESSAGE_BYTES)
     }
 
+    /// Counts a request.
+    fn count(&self, method: &str) {
+        let requests = &self.node.metrics.requests;
+        requests.with_label_values(&[method]).inc();
+    }
+
     /// Whether a request is meant for this run.
     fn check(&self, target: Option<&Target>) -> Result<(), NotHere> {
         let is_me = |target: &Target| self.node.is_me(&target.node_id, target.incarnation);
@@ -67,6 +73,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         request: Request<Streaming<RouterFrame>>,
     ) -> Result<Response<Frames>, Status> {
+        self.count("link");
         let mut frames = request.into_inner();
         let hello = tokio::time::timeout(limits::HELLO_TIMEOUT, frames.message())
             .await
@@ -91,6 +98,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         request: Request<DescribeRequest>,
     ) -> Result<Response<DescribeResponse>, Status> {
+        self.count("describe");
         let request = request.into_inner();
         let answer = match self.check(request.target.as_ref()) {
             Ok(()) => describe::describe(&self.node, &request).await?,
@@ -100,6 +108,7 @@ impl bridge_server::Bridge for Bridge {
     }
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Events>, Status> {
+        self.count("watch");
         let request = request.into_inner();
         let events = match self.check(request.target.as_ref()) {
             Ok(()) => watch::watch(self.node.clone(), &request)?,
@@ -112,6 +121,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         request: Request<CancelRequestRequest>,
     ) -> Result<Response<CancelRequestResponse>, Status> {
+        self.count("cancel_request");
         let request = request.into_inner();
         let checked = self.check(request.target.as_ref());
         let answer = sessions::cancel_request(&self.node, checked, request).await?;
@@ -122,6 +132,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         request: Request<EndSessionRequest>,
     ) -> Result<Response<EndSessionResponse>, Status> {
+        self.count("end_session");
         let request = request.into_inner();
         let checked = self.check(request.target.as_ref());
         let answer = sessions::end_session(&self.node, checked, request).await?;
@@ -132,6 +143,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         request: Request<DisplaceRequest>,
     ) -> Result<Response<DisplaceResponse>, Status> {
+        self.count("displace");
         let request = request.into_inner();
         let outcome = match self.check(request.target.as_ref()) {
             Ok(()) => self.displaced(&request)?,
@@ -146,6 +158,7 @@ impl bridge_server::Bridge for Bridge {
         &self,
         _: Request<IdentifyRequest>,
     ) -> Result<Response<IdentifyResponse>, Status> {
+        self.count("identify");
         Ok(Response::new(IdentifyResponse {
             node_id: self.node.member_id.to_string(),
             incarnation: self.node.incarnation.0,

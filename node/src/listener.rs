@@ -1,4 +1,5 @@
-//! How HTTP is spoken on a node's ports: HTTP/2 by prior knowledge, and HTTP/1.1 with upgrades.
+//! How HTTP is spoken on a node's ports: HTTP/2 by prior knowledge for gRPC, and HTTP/1.1 with
+//! upgrades for apps' sockets.
 
 use clientmcp_cluster::listener::Protocol;
 use clientmcp_core::timings::Timings;

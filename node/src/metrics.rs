@@ -12,6 +12,8 @@ pub(crate) struct Metrics {
     pub(crate) apps: IntGauge,
     /// Links to routers.
     pub(crate) links: IntGauge,
+    /// Requests of routers and other nodes, by method.
+    pub(crate) requests: IntCounterVec,
     /// Calls that were taken and not answered.
     pub(crate) calls_in_flight: IntGauge,
     /// Ended calls, by what became of them.
@@ -34,6 +36,11 @@ impl Metrics {
             sockets: gauge("clientmcp_node_sockets", "App sockets that are open."),
             apps: gauge("clientmcp_node_apps", "Client IDs that are held here."),
             links: gauge("clientmcp_node_links", "Links to routers."),
+            requests: counters(
+                "clientmcp_node_requests_total",
+                "Requests of routers and other nodes, beside the calls on links.",
+                "method",
+            ),
             calls_in_flight: gauge(
                 "clientmcp_node_calls_in_flight",
                 "Calls that were taken and not answered.",
