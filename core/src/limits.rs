@@ -48,6 +48,8 @@ pub const ANSWERED_CALLS_PER_APP: usize = 1_024;
 pub const SETTLED_PER_MESSAGE: usize = 64;
 /// Bytes queued towards one app; a message that is being written counts no more.
 pub const QUEUE_BYTES_PER_CONNECTION: usize = 8 * 1024 * 1024;
+/// Sessions of one client ID whose end is remembered.
+pub const ENDED_SESSIONS_PER_CLIENT: usize = 1_024;
 /// Requests in one batch (2025-03-26 alone).
 pub const BATCH_REQUESTS: usize = 50;
 /// Entries of one list page.

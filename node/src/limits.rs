@@ -54,7 +54,7 @@ pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(2);
 /// While somebody watches an absent client ID, its record is read so often.
 pub(crate) const WATCH_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Sessions of one client ID whose end is remembered in memory.
-pub(crate) const ENDED_SESSIONS: usize = 1_024;
+pub(crate) const ENDED_SESSIONS: usize = limits::ENDED_SESSIONS_PER_CLIENT;
 
 /// Answered calls of one link that wait to be settled.
 pub(crate) const UNSETTLED_CALLS: usize = 65_536;

@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
+use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
 
 use crate::member::{Lease, Member, ObservedMember};
@@ -23,7 +24,7 @@ pub use memory::MemoryStore;
 pub use redis::RedisStore;
 
 /// Sessions of one client ID that are remembered as ended.
-pub const ENDED_SESSIONS: usize = 1_024;
+pub const ENDED_SESSIONS: usize = limits::ENDED_SESSIONS_PER_CLIENT;
 
 /// The end of a session is remembered no longer than this: a token may say that it never ends.
 const ENDED_SESSION_TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);

@@ -54,8 +54,6 @@ pub mod code {
     pub const CAPABILITY_ABSENT: i64 = 42_200;
     /// Apps connect with a WebSocket upgrade.
     pub const UPGRADE_REQUIRED: i64 = 42_600;
-    /// Too many requests.
-    pub const TOO_MANY_REQUESTS: i64 = 42_900;
     /// The request's headers exceed the size limit.
     pub const HEADERS_TOO_LARGE: i64 = 43_100;
     /// No node is ready.
@@ -221,17 +219,6 @@ impl RpcError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, code::TOO_LARGE, message)
     }
 
-    /// Too many requests: 429 with `Retry-After`.
-    #[must_use]
-    pub fn too_many_requests(retry_after_s: u64) -> Self {
-        Self::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            code::TOO_MANY_REQUESTS,
-            "Too many requests",
-        )
-        .with_header(header::RETRY_AFTER, HeaderValue::from(retry_after_s))
-    }
-
     /// No node is ready: 503 with `Retry-After`.
     #[must_use]
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
@@ -333,7 +320,6 @@ mod tests {
             code::UNSUPPORTED_MEDIA_TYPE,
             code::CAPABILITY_ABSENT,
             code::UPGRADE_REQUIRED,
-            code::TOO_MANY_REQUESTS,
             code::HEADERS_TOO_LARGE,
             code::UNAVAILABLE,
             code::APP_OFFLINE,
