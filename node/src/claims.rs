@@ -205,7 +205,7 @@ async fn ask(node: &Arc<NodeState>, request: &ClaimRequest) -> Result<Answer, St
             Ok(answer) => return Ok(answer),
             Err(error) if tries == limits::CLAIM_TRIES => {
                 let lost = releasing::release_unanswered(node.clone(), request.clone());
-                node.errands.spawn(lost);
+                node.errand(lost);
                 return Err(error);
             }
             Err(error) => {
@@ -249,7 +249,7 @@ async fn make_way(
     };
     let telling = displacing::tell(node.clone(), previous, ours.clone(), input.connection);
     // It goes on in the background if it takes longer.
-    let told = node.errands.spawn(telling);
+    let told = node.errand(telling);
     if timeout(node.timings.displace_wait, told).await.is_err() {
         tracing::info!(client_id = %connection.client_id, "the former holder has not let go yet");
     }

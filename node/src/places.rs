@@ -161,7 +161,7 @@ fn give_back(node: &Arc<NodeState>, client_id: &ClientId, claim: Claim) -> Absen
         tracing::info!(%client_id, "giving a claim back that nobody here has");
         let client_id = client_id.clone();
         let giving = claims::release(node.clone(), client_id, claim, Departure::Lost);
-        node.errands.spawn(giving);
+        node.errand(giving);
     }
     absent(Why::Away, Duration::ZERO)
 }

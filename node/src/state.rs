@@ -12,6 +12,7 @@ use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{BearerToken, ScopeError, ServeGrant, TokenError, Verifier};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -136,6 +137,22 @@ impl NodeState {
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<Connection>>> {
         // Nothing that runs under the lock panics half-way.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a task that a stop waits for, and that is dropped with everything else when the node
+    /// is.
+    pub(crate) fn errand(
+        &self,
+        errand: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let abort = self.abort.clone();
+        self.errands.spawn(async move {
+            tokio::select! {
+                biased;
+                () = abort.cancelled() => {}
+                () = errand => {}
+            }
+        })
     }
 
     /// Numbers sockets and links, for logs and for telling them apart.

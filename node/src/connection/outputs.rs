@@ -117,8 +117,8 @@ impl Connection {
 
     fn spawn(&self, errand: impl Future<Output = ()> + Send + 'static) {
         // There is no runtime any more when connections are dropped together with it.
-        if let Ok(runtime) = Handle::try_current() {
-            self.node.errands.spawn_on(errand, &runtime);
+        if Handle::try_current().is_ok() {
+            self.node.errand(errand);
         }
     }
 }
