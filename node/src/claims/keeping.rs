@@ -38,8 +38,14 @@ pub(crate) async fn keep(node: Arc<NodeState>) {
             node.fenced.store(true, Ordering::Release);
         }
         node.peers.retain(&node.membership.view());
+        let mut warned = false;
         while let Err(error) = read_again(&node).await {
-            tracing::warn!(%error, fenced = node.is_fenced(), "cannot read the claims again");
+            // Once for each time that the store is away.
+            if std::mem::replace(&mut warned, true) {
+                tracing::debug!(%error, "still cannot read the claims again");
+            } else {
+                tracing::warn!(%error, fenced = node.is_fenced(), "cannot read the claims again");
+            }
             sleep(limits::RETRY_INTERVAL).await;
         }
         node.fenced.store(false, Ordering::Release);

@@ -13,6 +13,7 @@ use clientmcp_proto::v1::{
 use uuid::Uuid;
 
 use super::Link;
+use crate::limits;
 
 /// The app that a call went to.
 #[derive(Debug, Clone)]
@@ -88,7 +89,13 @@ impl Link {
         }
     }
 
+    /// Progress and logs give way first: the link ends when a word on a call finds no room, and
+    /// one talkative app must not cost all others theirs.
     fn event(&self, id: CallId, event: event::Event) {
+        if self.outbox.queued_bytes() > limits::LINK.queue_bytes / 2 {
+            tracing::debug!(link = self.number, call = %id, "an event was dropped");
+            return;
+        }
         self.send(node_frame::Frame::Event(Event {
             call_id: key(id).to_bytes(),
             event: Some(event),
