@@ -1,5 +1,6 @@
 //! A JSON page of another process's admin port.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -37,6 +38,9 @@ async fn get(address: &str, path: &'static str) -> Option<Value> {
         let page = page.collect().await.ok()?.to_bytes();
         serde_json::from_slice(&page).ok()
     };
-    let (page, _) = tokio::join!(exchange, connection);
-    page
+    let mut exchange = pin!(exchange);
+    tokio::select! {
+        page = &mut exchange => page,
+        _ = connection => exchange.await,
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing outside this file knows how a tunnel is carried.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -118,10 +119,13 @@ async fn shake_hands(
         };
         Ok((websocket_headers(response.headers()), leg))
     };
-    // The connection drives the exchange, and ends when the stream is taken out of it; if it ends
-    // by itself, the exchange fails.
-    let (exchanged, _) = tokio::join!(exchange, connection.with_upgrades());
-    exchanged
+    let (mut exchange, connection) = (pin!(exchange), connection.with_upgrades());
+    tokio::select! {
+        // A node that refuses would keep the connection for a next request.
+        exchanged = &mut exchange => exchanged,
+        // It ends when the stream is taken out of it; if it ends by itself, the exchange fails.
+        _ = connection => exchange.await,
+    }
 }
 
 fn request(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Request<Empty<Bytes>> {

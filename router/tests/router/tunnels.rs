@@ -1,6 +1,6 @@
 //! Apps' WebSockets (SPEC.md §4.1).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -172,6 +172,7 @@ async fn a_refused_app_can_see_why() {
 async fn a_socket_that_its_owner_refuses_goes_to_the_next() {
     let cluster = Cluster::with(3, |_| {}).await;
     let (owner, _) = cluster.owner_and_other();
+    let begun = Instant::now();
     for status in [503, 421] {
         owner.script().refuse_tunnels = Some(status);
         let (app, head) = open(&cluster, &with_token(&app_token())).await;
@@ -184,6 +185,12 @@ async fn a_socket_that_its_owner_refuses_goes_to_the_next() {
     let (app, head) = open(&cluster, &with_token(&app_token())).await;
     assert_eq!(head.status, 101);
     assert_eq!(refusal(app).await.0, 1013);
+    // A refusal is not waited out.
+    assert!(
+        begun.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
