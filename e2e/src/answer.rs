@@ -40,10 +40,16 @@ impl Answer {
         let raw = if streamed {
             let mut events = response.events();
             let answer = loop {
-                match events.next().await.expect("an answer before the end of the stream") {
+                match events
+                    .next()
+                    .await
+                    .expect("an answer before the end of the stream")
+                {
                     Event::Comment => {}
                     Event::Message(message) if member(text(&message), "method").is_some() => {
-                        notifications.push(serde_json::from_slice(&message).expect("a notification is JSON"));
+                        notifications.push(
+                            serde_json::from_slice(&message).expect("a notification is JSON"),
+                        );
                     }
                     Event::Message(message) => break message,
                 }
@@ -51,11 +57,21 @@ impl Answer {
             assert_eq!(events.next().await, None, "nothing follows the answer");
             answer
         } else {
-            assert_eq!(response.header("content-type"), Some("application/json"), "{status}");
+            assert_eq!(
+                response.header("content-type"),
+                Some("application/json"),
+                "{status}"
+            );
             assert_eq!(response.header("cache-control"), Some("no-store"));
             response.bytes().await
         };
-        Self { status, streamed, notifications, message: serde_json::from_slice(&raw).unwrap_or_default(), raw }
+        Self {
+            status,
+            streamed,
+            notifications,
+            message: serde_json::from_slice(&raw).unwrap_or_default(),
+            raw,
+        }
     }
 
     /// Checks everything that came against the schema of a revision, and the id.
@@ -78,7 +94,9 @@ impl Answer {
     /// If it is an error.
     #[must_use]
     pub fn result(&self) -> &Value {
-        self.message.get("result").unwrap_or_else(|| panic!("no result: {} {}", self.status, self.message))
+        self.message
+            .get("result")
+            .unwrap_or_else(|| panic!("no result: {} {}", self.status, self.message))
     }
 
     /// HTTP status and JSON-RPC code of an error.
@@ -88,7 +106,10 @@ impl Answer {
     #[must_use]
     pub fn error(&self) -> (u16, i64) {
         let code = self.message["error"]["code"].as_i64();
-        (self.status.as_u16(), code.unwrap_or_else(|| panic!("no error: {} {}", self.status, self.message)))
+        (
+            self.status.as_u16(),
+            code.unwrap_or_else(|| panic!("no error: {} {}", self.status, self.message)),
+        )
     }
 
     /// The first text of a tool's result.
@@ -110,7 +131,9 @@ impl Answer {
         let result = self.result();
         assert_eq!(result["isError"], true, "{}", self.message);
         assert!(self.text().len() > 20, "the text says what to do");
-        result["_meta"][OUTCOME].as_str().unwrap_or_else(|| panic!("no outcome: {}", self.message))
+        result["_meta"][OUTCOME]
+            .as_str()
+            .unwrap_or_else(|| panic!("no outcome: {}", self.message))
     }
 
     /// A member of the answer as raw text.

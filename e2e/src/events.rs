@@ -23,7 +23,10 @@ pub struct Events {
 
 impl Events {
     pub(crate) fn of(response: Response) -> Self {
-        Self { response, unread: BytesMut::new() }
+        Self {
+            response,
+            unread: BytesMut::new(),
+        }
     }
 
     /// The next event; `None` at the end of the stream.
@@ -35,10 +38,12 @@ impl Events {
             if let Some(end) = self.unread.windows(2).position(|pair| pair == b"\n\n") {
                 let event = self.unread.split_to(end).freeze();
                 self.unread.advance(2);
-                return Some(read(event));
+                return Some(read(&event));
             }
             match self.response.chunk().await {
-                Some(chunk) => self.unread.extend_from_slice(&chunk.expect("the stream is whole")),
+                Some(chunk) => self
+                    .unread
+                    .extend_from_slice(&chunk.expect("the stream is whole")),
                 None if self.unread.is_empty() => return None,
                 None => panic!("the stream ends within an event: {:?}", self.unread),
             }
@@ -50,7 +55,10 @@ impl Events {
     /// # Panics
     /// If the stream ends instead.
     pub async fn message(&mut self) -> Value {
-        let message = self.raw_message().await.expect("a message before the end of the stream");
+        let message = self
+            .raw_message()
+            .await
+            .expect("a message before the end of the stream");
         serde_json::from_slice(&message).expect("messages are JSON")
     }
 
@@ -81,13 +89,15 @@ impl Events {
     }
 }
 
-fn read(event: Bytes) -> Event {
+fn read(event: &Bytes) -> Event {
     if event.starts_with(b":") && !event.contains(&b'\n') {
         return Event::Comment;
     }
     let data = event.strip_prefix(b"event: message\ndata: ");
     match data {
-        Some(data) if !data.contains(&b'\n') && !data.contains(&b'\r') => Event::Message(event.slice_ref(data)),
+        Some(data) if !data.contains(&b'\n') && !data.contains(&b'\r') => {
+            Event::Message(event.slice_ref(data))
+        }
         _ => panic!("an event of another form: {event:?}"),
     }
 }

@@ -47,7 +47,8 @@ impl Request {
     /// If name or value cannot stand in a header.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.headers.insert(field_name(name), field_value(value.as_ref()));
+        self.headers
+            .insert(field_name(name), field_value(value.as_ref()));
         self
     }
 
@@ -57,7 +58,8 @@ impl Request {
     /// If name or value cannot stand in a header.
     #[must_use]
     pub fn and(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.headers.append(field_name(name), field_value(value.as_ref()));
+        self.headers
+            .append(field_name(name), field_value(value.as_ref()));
         self
     }
 
@@ -109,16 +111,18 @@ impl Request {
     /// If there is no HTTP response.
     pub async fn send(&self, to: SocketAddr) -> Response {
         let stream = TcpStream::connect(to).await.expect("the router listens");
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("a client may write");
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .expect("a client may write");
         let connection = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.with_upgrades().await;
         }));
-        let request = self.to_http(self.path.clone(), &to.to_string());
+        let request = self.to_http(&self.path, &to.to_string());
         let answered = soon("the head of a response", sender.send_request(request)).await;
         Response::new(answered.expect("an HTTP response"), Some(connection))
     }
 
-    fn to_http(&self, target: String, host: &str) -> http::Request<BoxBody<Bytes, Infallible>> {
+    fn to_http(&self, target: &str, host: &str) -> http::Request<BoxBody<Bytes, Infallible>> {
         let body = if self.chunked {
             let middle = self.body.len() / 2;
             let halves = [self.body.slice(..middle), self.body.slice(middle..)];
@@ -131,7 +135,9 @@ impl Request {
         *request.uri_mut() = target.parse().expect("a test's path is one");
         *request.headers_mut() = self.headers.clone();
         let headers = request.headers_mut();
-        headers.entry(header::HOST).or_insert_with(|| field_value(host.as_bytes()));
+        headers
+            .entry(header::HOST)
+            .or_insert_with(|| field_value(host.as_bytes()));
         request
     }
 }
@@ -159,12 +165,17 @@ impl Http2 {
     /// If nobody listens.
     pub async fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect(to).await.expect("the router listens");
-        let (sender, connection) =
-            http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("a client may write");
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .expect("a client may write");
         let connection = tokio::spawn(async move {
             let _ = connection.await;
         });
-        Self { sender, authority: to.to_string(), _connection: AbortOnDropHandle::new(connection) }
+        Self {
+            sender,
+            authority: to.to_string(),
+            _connection: AbortOnDropHandle::new(connection),
+        }
     }
 
     /// Sends a request, and waits for the head of the response. Dropping the future resets it.
@@ -173,9 +184,13 @@ impl Http2 {
     /// If there is no response.
     pub async fn send(&self, request: &Request) -> Response {
         let target = format!("http://{}{}", self.authority, request.path);
-        let mut request = request.to_http(target, &self.authority);
+        let mut request = request.to_http(&target, &self.authority);
         request.headers_mut().remove(header::HOST);
-        let answered = soon("the head of a response", self.sender.clone().send_request(request)).await;
+        let answered = soon(
+            "the head of a response",
+            self.sender.clone().send_request(request),
+        )
+        .await;
         Response::new(answered.expect("an HTTP response"), None)
     }
 }
@@ -195,7 +210,12 @@ pub struct Response {
 impl Response {
     fn new(response: http::Response<Incoming>, connection: Option<AbortOnDropHandle<()>>) -> Self {
         let (head, body) = response.into_parts();
-        Self { status: head.status, headers: head.headers, body, _connection: connection }
+        Self {
+            status: head.status,
+            headers: head.headers,
+            body,
+            _connection: connection,
+        }
     }
 
     /// The value of a header; `None` if it is absent.
@@ -207,7 +227,11 @@ impl Response {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next()?;
         assert!(values.next().is_none(), "{name} stands there twice");
-        Some(value.to_str().expect("header values of the cluster are text"))
+        Some(
+            value
+                .to_str()
+                .expect("header values of the cluster are text"),
+        )
     }
 
     /// Whether the body is an event stream.
@@ -262,7 +286,12 @@ impl Response {
     /// If the response is another.
     #[must_use]
     pub fn events(self) -> Events {
-        assert!(self.is_stream(), "no event stream, but {} {:?}", self.status, self.headers);
+        assert!(
+            self.is_stream(),
+            "no event stream, but {} {:?}",
+            self.status,
+            self.headers
+        );
         assert_eq!(self.header("cache-control"), Some("no-cache"));
         assert_eq!(self.header("x-accel-buffering"), Some("no"));
         Events::of(self)

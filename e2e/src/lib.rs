@@ -9,6 +9,7 @@ pub mod events;
 pub mod exchange;
 pub mod fixture;
 pub mod modern;
+pub mod process;
 pub mod processes;
 pub mod raw_app;
 pub mod raw_json;

@@ -25,7 +25,12 @@ impl Modern {
     /// An agent that declares no capabilities.
     #[must_use]
     pub fn new(token: String) -> Self {
-        Self { token, capabilities: "{}".to_owned(), meta: String::new(), next_id: AtomicU64::new(1) }
+        Self {
+            token,
+            capabilities: "{}".to_owned(),
+            meta: String::new(),
+            next_id: AtomicU64::new(1),
+        }
     }
 
     /// The same agent with these client capabilities (a JSON object).
@@ -50,7 +55,8 @@ impl Modern {
     #[must_use]
     pub fn request(&self, id: &str, method: &str, params: &str) -> Request {
         let params = self.params(params);
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let request = self.post(body).with("Mcp-Method", method);
         match member(&params, "name") {
             Some(name) => request.with("Mcp-Name", name.trim_matches('"')),
@@ -61,14 +67,21 @@ impl Modern {
     /// A call of a tool; `arguments` is JSON text.
     #[must_use]
     pub fn call(&self, id: &str, tool: &str, arguments: &str) -> Request {
-        self.request(id, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
+        self.request(
+            id,
+            "tools/call",
+            &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
+        )
     }
 
     /// A notification.
     #[must_use]
     pub fn notification(&self, method: &str, params: &str) -> Request {
         let params = self.params(params);
-        self.post(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)).with("Mcp-Method", method)
+        self.post(format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
+        ))
+        .with("Mcp-Method", method)
     }
 
     /// A POST with the headers that depend on no body.
@@ -89,18 +102,36 @@ impl Modern {
     pub async fn ask(&self, router: SocketAddr, method: &str, params: &str) -> Answer {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed).to_string();
         let response = self.request(&id, method, params).send(router).await;
-        Answer::read(response).await.checked(Version::MODERN, method, &id)
+        Answer::read(response)
+            .await
+            .checked(Version::MODERN, method, &id)
     }
 
     /// Calls a tool, as [`Modern::ask`].
     pub async fn use_tool(&self, router: SocketAddr, tool: &str, arguments: &str) -> Answer {
-        self.ask(router, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#)).await
+        self.ask(
+            router,
+            "tools/call",
+            &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
+        )
+        .await
     }
 
     fn params(&self, params: &str) -> String {
-        let members = params.trim().strip_prefix('{').expect("params are an object");
-        let comma = if members.trim_start().starts_with('}') { "" } else { "," };
-        let more = if self.meta.is_empty() { String::new() } else { format!(",{}", self.meta) };
+        let members = params
+            .trim()
+            .strip_prefix('{')
+            .expect("params are an object");
+        let comma = if members.trim_start().starts_with('}') {
+            ""
+        } else {
+            ","
+        };
+        let more = if self.meta.is_empty() {
+            String::new()
+        } else {
+            format!(",{}", self.meta)
+        };
         format!(
             r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientCapabilities":{}{more}}}{comma}{members}"#,
             Version::MODERN.as_str(),

@@ -1,176 +1,22 @@
 //! A cluster of real processes on this machine: Redis, nodes, routers, on free loopback ports.
-//! Each is ended by its process ID, when the test says so or when it is dropped.
 
-use std::ffi::OsStr;
-use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use http::{Method, StatusCode};
 use serde_json::Value;
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use crate::exchange::Request;
+use crate::process::{Folder, Process, free_address, program};
 use crate::tokens::Tokens;
-use crate::waiting::{poll, soon, until};
+use crate::waiting::{poll, until};
 
 /// The client ID of the deployment's app.
 pub const CLIENT: &str = "demo";
 
 const SECRET: &str = "the secret of the process tests is not too short";
-
-/// A program that was started, and what it wrote.
-#[derive(Debug)]
-pub struct Process {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Process {
-    /// Starts a program; what it prints goes to `<folder>/<name>.log`. It inherits `PATH` alone.
-    ///
-    /// # Panics
-    /// If it cannot be started.
-    pub fn start(name: &str, command: &mut Command, folder: &Path) -> Self {
-        let log = folder.join(format!("{name}.log"));
-        let file = std::fs::File::create(&log).expect("the folder can be written");
-        let both = file.try_clone().expect("a file can be written twice");
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let program = command.as_std().get_program().to_owned();
-        let given: Vec<_> = command.as_std().get_envs().map(|(k, v)| (k.to_owned(), v.map(OsStr::to_owned))).collect();
-        command.env_clear().env("PATH", path);
-        for (key, value) in given {
-            command.env(key, value.unwrap_or_default());
-        }
-        let child = command.stdin(Stdio::null()).stdout(file).stderr(both).kill_on_drop(true).spawn();
-        let child = child.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        Self { child, log }
-    }
-
-    /// Its process ID.
-    ///
-    /// # Panics
-    /// If it has ended.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id().expect("the process runs")
-    }
-
-    /// Asks it to stop (SIGTERM).
-    pub async fn terminate(&self) {
-        self.signal("TERM").await;
-    }
-
-    /// Stops it where it stands (SIGKILL), and waits until it is gone.
-    ///
-    /// # Panics
-    /// If it has ended.
-    pub async fn kill(&mut self) {
-        self.child.kill().await.expect("the process runs");
-    }
-
-    /// Sends a signal by its name.
-    ///
-    /// # Panics
-    /// If the process has ended.
-    pub async fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().await;
-        assert!(sent.expect("there is a program kill").success());
-    }
-
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// If it goes on.
-    pub async fn ended(&mut self) -> ExitStatus {
-        let log = self.log.clone();
-        soon(&format!("the end of {}", log.display()), self.child.wait()).await.expect("a child can be waited for")
-    }
-
-    /// What it has written so far.
-    ///
-    /// # Panics
-    /// If the log is gone.
-    #[must_use]
-    pub fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(&self.log).expect("the log stands")).into_owned()
-    }
-
-    /// Waits until a condition holds, and fails at once if the process ends before.
-    ///
-    /// # Panics
-    /// If it ends, or the condition does not come to hold.
-    pub async fn wait_until(&mut self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
-        until(&format!("{what} ({})", self.log.display()), async || {
-            let ended = self.child.try_wait().expect("a child can be waited for");
-            assert!(ended.is_none(), "{what}: ended with {ended:?}:\n{}", self.log());
-            condition().await
-        })
-        .await;
-    }
-
-    /// Waits until the log has this many lines that contain a text.
-    pub async fn wait_for_lines(&mut self, text: &str, count: usize) {
-        let log = self.log.clone();
-        self.wait_until(&format!("{count} lines with {text:?}"), async || {
-            let log = std::fs::read_to_string(&log).unwrap_or_default();
-            log.lines().filter(|line| line.contains(text)).count() >= count
-        })
-        .await;
-    }
-}
-
-/// A folder for a test's files; it stays if the test fails.
-#[derive(Debug)]
-pub struct Folder(PathBuf);
-
-impl Folder {
-    /// A new folder below the system's folder for such things.
-    ///
-    /// # Panics
-    /// If it cannot be made.
-    #[must_use]
-    pub fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("clientmcp-e2e-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).expect("the folder for temporary files can be written");
-        Self(path)
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Writes a file into it.
-    ///
-    /// # Panics
-    /// If it cannot be written.
-    #[must_use]
-    pub fn write(&self, name: &str, content: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, content).expect("the folder can be written");
-        path
-    }
-}
-
-impl Default for Folder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-}
 
 /// A node or a router.
 #[derive(Debug)]
@@ -190,7 +36,10 @@ impl MemberProcess {
         TcpStream::connect(self.admin).await.ok()?;
         let response = Request::new(Method::GET, path).send(self.admin).await;
         let status = response.status;
-        Some((status, String::from_utf8_lossy(&response.bytes().await).into_owned()))
+        Some((
+            status,
+            String::from_utf8_lossy(&response.bytes().await).into_owned(),
+        ))
     }
 
     async fn ready(&mut self) {
@@ -200,7 +49,11 @@ impl MemberProcess {
                 if TcpStream::connect(admin).await.is_err() {
                     return false;
                 }
-                Request::new(Method::GET, "/readyz").send(admin).await.status == StatusCode::OK
+                Request::new(Method::GET, "/readyz")
+                    .send(admin)
+                    .await
+                    .status
+                    == StatusCode::OK
             })
             .await;
     }
@@ -251,7 +104,10 @@ impl Deployment {
         }
         let nodes = deployment.nodes.len();
         for router in &deployment.routers {
-            until("the router knows all nodes", async || deployment.status(router).await.ready_nodes() == nodes).await;
+            until("the router knows all nodes", async || {
+                deployment.status(router).await.ready_nodes() == nodes
+            })
+            .await;
         }
         deployment
     }
@@ -272,14 +128,20 @@ impl Deployment {
     #[must_use]
     pub fn member_command(&self, role: &str) -> Command {
         let mut command = Command::new(program("clientmcp"));
-        command.arg(role).args(["--redis-url", &self.redis_url, "--secret-file"]).arg(&self.secret_file);
+        command
+            .arg(role)
+            .args(["--redis-url", &self.redis_url, "--secret-file"])
+            .arg(&self.secret_file);
         command
     }
 
     /// Starts the fixture app of [`CLIENT`] through a router; it is online when this returns.
     pub async fn fixture(&self, fixture: &str, router: usize) -> Process {
         let mut command = Command::new(fixture);
-        command.env("CLIENTMCP_URL", format!("ws://{}/v1/connect", self.routers[router].addr));
+        command.env(
+            "CLIENTMCP_URL",
+            format!("ws://{}/v1/connect", self.routers[router].addr),
+        );
         command.env("CLIENTMCP_TOKEN", self.tokens.app(CLIENT));
         let mut app = Process::start("fixture", &mut command, self.folder.path());
         app.wait_for_lines("online", 1).await;
@@ -293,8 +155,16 @@ impl Deployment {
     pub async fn status(&self, router: &MemberProcess) -> Status {
         let url = format!("http://{}", router.admin);
         let mut command = Command::new(program("clientmcp"));
-        let output = command.args(["status", "--json", "--url", &url]).output().await.expect("the program starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = command
+            .args(["status", "--json", "--url", &url])
+            .output()
+            .await
+            .expect("the program starts");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         Status(serde_json::from_slice(&output.stdout).expect("--json gives JSON"))
     }
 
@@ -308,16 +178,32 @@ impl Deployment {
     }
 
     fn alive_router(&self) -> &MemberProcess {
-        let router = self.routers.iter().find(|router| router.process.child.id().is_some());
+        let router = self
+            .routers
+            .iter()
+            .find(|router| router.process.is_running());
         router.expect("a router runs")
     }
 
     fn start_member(&self, role: &str, name: &str, log: &str) -> MemberProcess {
         let (addr, admin) = (free_address(), free_address());
         let mut command = self.member_command(role);
-        command.args(["--id", name, "--listen", &addr.to_string(), "--admin-listen", &admin.to_string(), "--log", log]);
+        command.args([
+            "--id",
+            name,
+            "--listen",
+            &addr.to_string(),
+            "--admin-listen",
+            &admin.to_string(),
+            "--log",
+            log,
+        ]);
         let process = Process::start(name, &mut command, self.folder.path());
-        MemberProcess { process, addr, admin }
+        MemberProcess {
+            process,
+            addr,
+            admin,
+        }
     }
 }
 
@@ -335,7 +221,9 @@ impl Status {
     /// How many nodes are ready.
     #[must_use]
     pub fn ready_nodes(&self) -> usize {
-        self.members("node").filter(|node| node["state"] == "ready").count()
+        self.members("node")
+            .filter(|node| node["state"] == "ready")
+            .count()
     }
 
     /// The node that holds the one app.
@@ -346,34 +234,13 @@ impl Status {
     }
 }
 
-/// A program that was built beside this test.
-///
-/// # Panics
-/// If it was not.
-#[must_use]
-pub fn program(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    let built = test.parent().and_then(Path::parent).expect("tests are built into <target>/<profile>/deps");
-    let program = built.join(name);
-    assert!(program.is_file(), "{} is missing: run `make build` first", program.display());
-    program
-}
-
-/// A loopback address whose port was free a moment ago.
-///
-/// # Panics
-/// If none is.
-#[must_use]
-pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound socket has an address")
-}
-
 async fn start_redis(folder: &Folder) -> (Process, String) {
     let addr = free_address();
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--port", &addr.port().to_string()]);
-    command.args(["--save", "", "--appendonly", "no", "--dir"]).arg(folder.path());
+    command
+        .args(["--save", "", "--appendonly", "no", "--dir"])
+        .arg(folder.path());
     let mut redis = Process::start("redis", &mut command, folder.path());
     redis.wait_for_lines("Ready to accept connections", 1).await;
     (redis, format!("redis://{addr}"))

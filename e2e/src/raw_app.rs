@@ -38,7 +38,9 @@ impl RawApp {
     /// If the upgrade is refused.
     pub async fn connect(router: SocketAddr, token: &str) -> Self {
         let subprotocols = [SUBPROTOCOL, &format!("{TOKEN_PREFIX}{token}")];
-        Self::offer(router, &subprotocols).await.expect("the upgrade is accepted")
+        Self::offer(router, &subprotocols)
+            .await
+            .expect("the upgrade is accepted")
     }
 
     /// Connects with these subprotocols.
@@ -48,8 +50,15 @@ impl RawApp {
     ///
     /// # Panics
     /// If the answer echoes anything but `clientmcp.v1`.
-    pub async fn offer(router: SocketAddr, subprotocols: &[&str]) -> Result<Self, tungstenite::Error> {
-        let mut request = ClientRequestBuilder::new(format!("ws://{router}/v1/connect").parse().expect("an address makes a URL"));
+    pub async fn offer(
+        router: SocketAddr,
+        subprotocols: &[&str],
+    ) -> Result<Self, tungstenite::Error> {
+        let mut request = ClientRequestBuilder::new(
+            format!("ws://{router}/v1/connect")
+                .parse()
+                .expect("an address makes a URL"),
+        );
         for subprotocol in subprotocols {
             request = request.with_sub_protocol(*subprotocol);
         }
@@ -63,11 +72,20 @@ impl RawApp {
     ///
     /// # Panics
     /// If the answer echoes anything but `clientmcp.v1`.
-    pub async fn upgrade(router: SocketAddr, request: ClientRequestBuilder) -> Result<Self, tungstenite::Error> {
-        let stream = TcpStream::connect(router).await.expect("the router listens");
+    pub async fn upgrade(
+        router: SocketAddr,
+        request: ClientRequestBuilder,
+    ) -> Result<Self, tungstenite::Error> {
+        let stream = TcpStream::connect(router)
+            .await
+            .expect("the router listens");
         let upgrade = tokio_tungstenite::client_async(request, stream);
         let (socket, response) = soon("the answer to an upgrade", upgrade).await?;
-        let echoed: Vec<_> = response.headers().get_all("sec-websocket-protocol").iter().collect();
+        let echoed: Vec<_> = response
+            .headers()
+            .get_all("sec-websocket-protocol")
+            .iter()
+            .collect();
         assert_eq!(echoed, [SUBPROTOCOL]);
         Ok(Self { socket })
     }
@@ -85,7 +103,9 @@ impl RawApp {
     /// # Panics
     /// If the connection is gone.
     pub async fn frame(&mut self, frame: Frame) {
-        soon("room on the socket", self.socket.send(frame)).await.expect("the socket stands");
+        soon("room on the socket", self.socket.send(frame))
+            .await
+            .expect("the socket stands");
     }
 
     /// What comes next.
@@ -95,7 +115,9 @@ impl RawApp {
     pub async fn next(&mut self) -> Incoming {
         loop {
             match soon("something on the app's socket", self.socket.next()).await {
-                Some(Ok(Frame::Text(text))) => return Incoming::Message(Message(text.as_str().to_owned())),
+                Some(Ok(Frame::Text(text))) => {
+                    return Incoming::Message(Message(text.as_str().to_owned()));
+                }
                 Some(Ok(Frame::Close(Some(frame)))) => {
                     return Incoming::Closed(frame.code.into(), frame.reason.as_str().to_owned());
                 }
@@ -143,14 +165,23 @@ impl RawApp {
     /// # Panics
     /// If the connection is gone already.
     pub async fn leave(mut self) {
-        let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
-        self.socket.close(Some(frame)).await.expect("the socket stands");
+        let frame = CloseFrame {
+            code: CloseCode::Normal,
+            reason: "".into(),
+        };
+        self.socket
+            .close(Some(frame))
+            .await
+            .expect("the socket stands");
         assert_eq!(self.closed().await.0, 1000);
     }
 
     /// Answers calls from a task of its own, each with whatever messages `answer` gives.
     #[must_use]
-    pub fn serve(mut self, mut answer: impl FnMut(&Message) -> Vec<String> + Send + 'static) -> Serving {
+    pub fn serve(
+        mut self,
+        mut answer: impl FnMut(&Message) -> Vec<String> + Send + 'static,
+    ) -> Serving {
         Serving {
             _task: AbortOnDropHandle::new(tokio::spawn(async move {
                 while let Some(Ok(frame)) = self.socket.next().await {
@@ -216,25 +247,35 @@ impl Message {
     /// If there are none.
     #[must_use]
     pub fn arguments(&self) -> String {
-        member(&self.raw("params"), "arguments").unwrap_or_else(|| panic!("no arguments: {}", self.0))
+        member(&self.raw("params"), "arguments")
+            .unwrap_or_else(|| panic!("no arguments: {}", self.0))
     }
 
     /// The message that answers this call with a result.
     #[must_use]
     pub fn result(&self, result: &str) -> String {
-        format!(r#"{{"type":"result","id":{},"result":{result}}}"#, self.raw("id"))
+        format!(
+            r#"{{"type":"result","id":{},"result":{result}}}"#,
+            self.raw("id")
+        )
     }
 
     /// The message that answers this call with a JSON-RPC error.
     #[must_use]
     pub fn error(&self, error: &str) -> String {
-        format!(r#"{{"type":"error","id":{},"error":{error}}}"#, self.raw("id"))
+        format!(
+            r#"{{"type":"error","id":{},"error":{error}}}"#,
+            self.raw("id")
+        )
     }
 
     /// A message on this call's progress.
     #[must_use]
     pub fn progress(&self, progress: &str, more: &str) -> String {
-        format!(r#"{{"type":"progress","id":{},"progress":{progress}{more}}}"#, self.raw("id"))
+        format!(
+            r#"{{"type":"progress","id":{},"progress":{progress}{more}}}"#,
+            self.raw("id")
+        )
     }
 }
 

@@ -11,10 +11,15 @@ use serde_json::value::RawValue;
 /// If the text is no object.
 #[must_use]
 pub fn member(object: &str, name: &str) -> Option<String> {
-    let members: Members<'_> =
-        serde_json::from_str(object).unwrap_or_else(|error| panic!("no object ({error}): {object}"));
+    let members: Members<'_> = serde_json::from_str(object)
+        .unwrap_or_else(|error| panic!("no object ({error}): {object}"));
     let name = format!("\"{name}\"");
-    members.0.into_iter().rev().find(|(found, _)| found.get() == name).map(|(_, value)| value.get().to_owned())
+    members
+        .0
+        .into_iter()
+        .rev()
+        .find(|(found, _)| found.get() == name)
+        .map(|(_, value)| value.get().to_owned())
 }
 
 /// Members in their order. Names are not decoded: there are some that no string can hold.

@@ -9,6 +9,8 @@ use clientmcp_cluster::store::{FaultyStore, MemoryStore};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::mcp::version::Version;
 use clientmcp_core::timings::Timings;
+use clientmcp_node::Node;
+use clientmcp_router::Router;
 use http::Method;
 
 use crate::exchange::Request;
@@ -50,8 +52,14 @@ impl Scenario {
         options.timings = short_timings();
         change(&mut options);
         let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-        let cluster = Cluster::start_on(store.clone(), options).await.expect("the cluster starts");
-        Self { cluster, store, tokens }
+        let cluster = Cluster::start_on(store.clone(), options)
+            .await
+            .expect("the cluster starts");
+        Self {
+            cluster,
+            store,
+            tokens,
+        }
     }
 
     /// The address of a router, counted from 0 and around.
@@ -65,24 +73,28 @@ impl Scenario {
     pub async fn app(&self, tools: &[&str]) -> RawApp {
         let mut app = RawApp::connect(self.router(0), &self.tokens.app(CLIENT)).await;
         let tools: Vec<String> = tools.iter().map(|name| tool(name)).collect();
-        app.register(registration("app", &format!("[{}]", tools.join(",")))).await;
+        app.register(registration("app", &format!("[{}]", tools.join(","))))
+            .await;
         app
     }
 
     /// An app of [`CLIENT`] whose one tool `echo` answers with its arguments as text.
     pub async fn echo(&self) -> crate::raw_app::Serving {
-        self.app(&["echo"]).await.serve(|call| vec![call.result(&text_result(&call.arguments()))])
+        self.app(&["echo"])
+            .await
+            .serve(|call| vec![call.result(&text_result(&call.arguments()))])
     }
 
     /// The sum of a metric over all its labels and all routers.
     pub async fn of_routers(&self, metric: &str) -> f64 {
-        let members = self.cluster.routers().iter().map(|router| router.admin_addr());
+        let members = self.cluster.routers().iter().map(Router::admin_addr);
         sum(members, metric).await
     }
 
-    /// The sum of a metric over all its labels and all nodes.
+    /// The sum of a metric over all its labels and all nodes. The name may go on with the first
+    /// label: `name{label="value"`.
     pub async fn of_nodes(&self, metric: &str) -> f64 {
-        let members = self.cluster.nodes().iter().map(|node| node.admin_addr());
+        let members = self.cluster.nodes().iter().map(Node::admin_addr);
         sum(members, metric).await
     }
 
@@ -101,12 +113,17 @@ impl Scenario {
 async fn sum(members: impl Iterator<Item = SocketAddr>, metric: &str) -> f64 {
     let mut sum = 0.0;
     for admin in members {
-        let page = Request::new(Method::GET, "/metrics").send(admin).await.bytes().await;
+        let page = Request::new(Method::GET, "/metrics")
+            .send(admin)
+            .await
+            .bytes()
+            .await;
         let page = String::from_utf8_lossy(&page).into_owned();
         assert!(page.contains("# TYPE"), "no metrics: {page}");
         for line in page.lines() {
             let (series, value) = line.rsplit_once(' ').unwrap_or((line, ""));
-            if series.split('{').next() == Some(metric) {
+            let rest = series.strip_prefix(metric);
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['{', ',', '}'])) {
                 sum += value.parse::<f64>().expect("values of metrics are numbers");
             }
         }

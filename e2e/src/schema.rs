@@ -38,9 +38,15 @@ impl Names {
     fn of(version: Version) -> Self {
         let (response, error) = match version {
             Version::V2025_03_26 | Version::V2025_06_18 => ("JSONRPCResponse", "JSONRPCError"),
-            Version::V2025_11_25 | Version::V2026_07_28 => ("JSONRPCResultResponse", "JSONRPCErrorResponse"),
+            Version::V2025_11_25 | Version::V2026_07_28 => {
+                ("JSONRPCResultResponse", "JSONRPCErrorResponse")
+            }
         };
-        Self { modern: version.era() == Era::Modern, response, error }
+        Self {
+            modern: version.era() == Era::Modern,
+            response,
+            error,
+        }
     }
 
     fn result(&self, method: &str) -> &'static str {
@@ -77,7 +83,10 @@ fn validate(version: Version, definition: &'static str, instance: &Value) {
         // Not under the lock: other tests of the process go on.
         let error = format!("{error:#}");
         drop(made);
-        panic!("no valid {definition} of {}: {error}\n{instance:#}", version.as_str());
+        panic!(
+            "no valid {definition} of {}: {error}\n{instance:#}",
+            version.as_str()
+        );
     }
 }
 
@@ -92,7 +101,10 @@ impl Made {
     fn definition(&mut self, version: Version, definition: &'static str) -> SchemaIndex {
         let schemas = &mut self.schemas;
         let key = (version.as_str(), definition);
-        *self.indices.entry(key).or_insert_with(|| compile(version, definition, schemas))
+        *self
+            .indices
+            .entry(key)
+            .or_insert_with(|| compile(version, definition, schemas))
     }
 }
 
@@ -106,9 +118,13 @@ fn compile(version: Version, definition: &str, schemas: &mut Schemas) -> SchemaI
     let document = serde_json::from_str(text).expect("the published schemas are JSON");
     let url = format!("https://schemas.invalid/{}.json", version.as_str());
     let mut compiler = Compiler::new();
-    compiler.add_resource(&url, document).expect("the URL is one");
+    compiler
+        .add_resource(&url, document)
+        .expect("the URL is one");
     let location = format!("{url}#/{definitions}/{definition}");
-    compiler.compile(&location, schemas).unwrap_or_else(|error| panic!("{location}: {error}"))
+    compiler
+        .compile(&location, schemas)
+        .unwrap_or_else(|error| panic!("{location}: {error}"))
 }
 
 #[cfg(test)]

@@ -27,12 +27,24 @@ impl Session {
     pub async fn begin(router: SocketAddr, token: &str, version: Version) -> Self {
         let response = initialize(token, version.as_str()).send(router).await;
         assert_eq!(response.status, StatusCode::OK);
-        let id = response.header("mcp-session-id").expect("a session ID").to_owned();
+        let id = response
+            .header("mcp-session-id")
+            .expect("a session ID")
+            .to_owned();
         assert!(id.bytes().all(|byte| (0x21..0x7f).contains(&byte)), "{id}");
-        let answer = Answer::read(response).await.checked(version, "initialize", "0");
+        let answer = Answer::read(response)
+            .await
+            .checked(version, "initialize", "0");
         assert_eq!(answer.result()["protocolVersion"], version.as_str());
-        let session = Self { token: token.to_owned(), version, id, next_id: AtomicU64::new(1) };
-        session.notify(router, "notifications/initialized", "{}").await;
+        let session = Self {
+            token: token.to_owned(),
+            version,
+            id,
+            next_id: AtomicU64::new(1),
+        };
+        session
+            .notify(router, "notifications/initialized", "{}")
+            .await;
         session
     }
 
@@ -51,19 +63,27 @@ impl Session {
     /// A request; `id` and `params` are JSON text.
     #[must_use]
     pub fn request(&self, id: &str, method: &str, params: &str) -> Request {
-        self.post(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#))
+        self.post(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
+        ))
     }
 
     /// A call of a tool; `arguments` is JSON text.
     #[must_use]
     pub fn call(&self, id: &str, tool: &str, arguments: &str) -> Request {
-        self.request(id, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
+        self.request(
+            id,
+            "tools/call",
+            &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
+        )
     }
 
     /// A notification.
     #[must_use]
     pub fn notification(&self, method: &str, params: &str) -> Request {
-        self.post(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#))
+        self.post(format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
+        ))
     }
 
     /// A POST of the session.
@@ -75,7 +95,8 @@ impl Session {
     /// The GET that opens the session's stream.
     #[must_use]
     pub fn stream(&self) -> Request {
-        self.named(authorized(Method::GET, &self.token)).with("Accept", "text/event-stream")
+        self.named(authorized(Method::GET, &self.token))
+            .with("Accept", "text/event-stream")
     }
 
     /// The DELETE that ends the session.
@@ -91,12 +112,19 @@ impl Session {
     pub async fn ask(&self, router: SocketAddr, method: &str, params: &str) -> Answer {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed).to_string();
         let response = self.request(&id, method, params).send(router).await;
-        Answer::read(response).await.checked(self.version, method, &id)
+        Answer::read(response)
+            .await
+            .checked(self.version, method, &id)
     }
 
     /// Calls a tool, as [`Session::ask`].
     pub async fn use_tool(&self, router: SocketAddr, tool: &str, arguments: &str) -> Answer {
-        self.ask(router, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#)).await
+        self.ask(
+            router,
+            "tools/call",
+            &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
+        )
+        .await
     }
 
     /// Sends a notification, which is accepted without a word.
@@ -131,7 +159,9 @@ pub fn initialize(token: &str, version: &str) -> Request {
 /// A POST that names no session.
 #[must_use]
 pub fn post(token: &str) -> Request {
-    authorized(Method::POST, token).with("Content-Type", "application/json").with("Accept", ACCEPT)
+    authorized(Method::POST, token)
+        .with("Content-Type", "application/json")
+        .with("Accept", ACCEPT)
 }
 
 fn authorized(method: Method, token: &str) -> Request {

@@ -23,7 +23,9 @@ impl Tokens {
     /// Tokens of a cluster with this secret.
     #[must_use]
     pub fn new(secret: &str) -> Self {
-        Self { secret: secret.to_owned() }
+        Self {
+            secret: secret.to_owned(),
+        }
     }
 
     /// The secret as the cluster takes it.
@@ -63,10 +65,18 @@ impl Tokens {
     /// says.
     #[must_use]
     pub fn signed(&self, header: &str, claims: &str) -> String {
-        let content = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes()).expect("HMAC takes keys of any length");
+        let content = format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(header),
+            URL_SAFE_NO_PAD.encode(claims)
+        );
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes())
+            .expect("HMAC takes keys of any length");
         mac.update(content.as_bytes());
-        format!("{content}.{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+        format!(
+            "{content}.{}",
+            URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+        )
     }
 
     fn mint(&self, client: &str, agent: Option<&str>, scope: Scope, seconds: i64) -> String {
@@ -97,5 +107,8 @@ pub enum Scope {
 /// If the clock stands before that.
 #[must_use]
 pub fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock stands after 1970").as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("the clock stands after 1970")
+        .as_secs()
 }

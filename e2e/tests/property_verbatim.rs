@@ -2,6 +2,8 @@
 //! side, as JSON and as events, in both eras; line ends between tokens alone become blanks
 //! (SPEC.md §5.8).
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../../core/testing/json.rs"]
 mod json_texts;
 
@@ -46,19 +48,31 @@ fn what_passes_is_not_changed() {
         (scenario, session, app)
     });
 
-    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    });
     let turn = std::cell::Cell::new(0);
     let outcome = runner.run(&texts(), |texts| {
         *lock(&answers) = texts.result();
         turn.set(turn.get() + 1);
         let router = scenario.router(turn.get());
-        let params = format!(r#"{{"name":"echo","arguments":{},"_meta":{{"com.example/x":{}}}}}"#, texts.arguments, texts.meta);
+        let params = format!(
+            r#"{{"name":"echo","arguments":{},"_meta":{{"com.example/x":{}}}}}"#,
+            texts.arguments, texts.meta
+        );
         let legacy = session.request(&texts.id, "tools/call", &params);
-        let stated = scenario.modern().with_meta(&format!(r#""com.example/x":{}"#, texts.meta));
+        let stated = scenario
+            .modern()
+            .with_meta(&format!(r#""com.example/x":{}"#, texts.meta));
         let stated = stated.call(&texts.id, "echo", &texts.arguments);
-        for (request, accept) in
-            [(&legacy, "application/json"), (&legacy, "text/event-stream"), (&stated, "application/json"), (&stated, "text/event-stream")]
-        {
+        for (request, accept) in [
+            (&legacy, "application/json"),
+            (&legacy, "text/event-stream"),
+            (&stated, "application/json"),
+            (&stated, "text/event-stream"),
+        ] {
             let answer = runtime.block_on(ask(request.clone().with("Accept", accept), router));
             prop_assert_eq!(answer.streamed, accept == "text/event-stream");
             texts.check(&lock(&seen), &answer)?;
@@ -71,19 +85,33 @@ fn what_passes_is_not_changed() {
 #[tokio::test]
 async fn nesting_up_to_the_limit_passes_and_deeper_is_refused() {
     let scenario = Scenario::start().await;
-    let _app = scenario.app(&["echo"]).await.serve(|call| vec![call.result(&format!(r#"{{"content":[],"structuredContent":{}}}"#, call.arguments()))]);
+    let _app = scenario.app(&["echo"]).await.serve(|call| {
+        vec![call.result(&format!(
+            r#"{{"content":[],"structuredContent":{}}}"#,
+            call.arguments()
+        ))]
+    });
     let nested = |depth: usize| format!("{}0{}", "{\"a\":".repeat(depth), "}".repeat(depth));
     let session = scenario.session(Version::V2025_11_25).await;
     // The message and its params are two levels of their own.
     let deepest = nested(JSON_DEPTH - 2);
-    for request in [session.call("1", "echo", &deepest), scenario.modern().call("1", "echo", &deepest)] {
+    for request in [
+        session.call("1", "echo", &deepest),
+        scenario.modern().call("1", "echo", &deepest),
+    ] {
         let answer = ask(request, scenario.router(1)).await;
         let result = answer.raw_member("result").unwrap();
         assert_eq!(member(&result, "structuredContent"), Some(deepest.clone()));
     }
     let deeper = nested(JSON_DEPTH - 1);
-    for request in [session.call("1", "echo", &deeper), scenario.modern().call("1", "echo", &deeper)] {
-        assert_eq!(ask(request, scenario.router(1)).await.error(), (400, -32600));
+    for request in [
+        session.call("1", "echo", &deeper),
+        scenario.modern().call("1", "echo", &deeper),
+    ] {
+        assert_eq!(
+            ask(request, scenario.router(1)).await.error(),
+            (400, -32600)
+        );
     }
 }
 
@@ -102,9 +130,20 @@ fn texts() -> impl Strategy<Value = Texts> {
         Just("0".to_owned()),
         json_texts::string(),
     ];
-    (id, json_texts::object(), json_texts::value(), json_texts::value(), json_texts::object()).prop_map(
-        |(id, arguments, meta, result_meta, structured)| Texts { id, arguments, meta, result_meta, structured },
+    (
+        id,
+        json_texts::object(),
+        json_texts::value(),
+        json_texts::value(),
+        json_texts::object(),
     )
+        .prop_map(|(id, arguments, meta, result_meta, structured)| Texts {
+            id,
+            arguments,
+            meta,
+            result_meta,
+            structured,
+        })
 }
 
 impl Texts {
@@ -118,8 +157,18 @@ impl Texts {
     fn check(&self, params: &str, answer: &Answer) -> Result<(), TestCaseError> {
         let expect = |object: &str, path: [&str; 2], text: &str| {
             let outer = member(object, path[0]).unwrap_or_default();
-            let found = if path[1].is_empty() { Some(outer) } else { member(&outer, path[1]) };
-            prop_assert_eq!(found, Some(json_texts::normalised(text)), "{:?} of {}", path, object);
+            let found = if path[1].is_empty() {
+                Some(outer)
+            } else {
+                member(&outer, path[1])
+            };
+            prop_assert_eq!(
+                found,
+                Some(json_texts::normalised(text)),
+                "{:?} of {}",
+                path,
+                object
+            );
             Ok(())
         };
         expect(params, ["arguments", ""], &self.arguments)?;
@@ -130,7 +179,11 @@ impl Texts {
         prop_assert!(!result.is_empty(), "{:?}", answer.raw);
         expect(&result, ["structuredContent", ""], &self.structured)?;
         expect(&result, ["_meta", "com.example/y"], &self.result_meta)?;
-        prop_assert!(!answer.raw.contains(&b'\r') && !answer.raw.contains(&b'\n'), "{:?}", answer.raw);
+        prop_assert!(
+            !answer.raw.contains(&b'\r') && !answer.raw.contains(&b'\n'),
+            "{:?}",
+            answer.raw
+        );
         Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! Wrong tokens are refused at the edge: by status over HTTP, by close code over WebSocket; no
 //! node and no store hears of them (SPEC.md §3.4, §4.1).
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use clientmcp_cluster::store::faulty::Operation;
 use clientmcp_core::mcp::version::Version;
 use clientmcp_e2e::exchange::{Request, Response};
@@ -26,19 +28,27 @@ const WORK: [Operation; 12] = [
     Operation::EndedSessions,
 ];
 
-/// What a node counts when anybody wants something of it.
-const NODE_METRICS: [&str; 4] = [
-    "clientmcp_node_requests_total",
+/// What a node counts when anybody wants something of it. Links and probes are the processes' own.
+const NODE_METRICS: [&str; 8] = [
+    r#"clientmcp_node_requests_total{method="describe""#,
     "clientmcp_node_calls_total",
     "clientmcp_node_registers_total",
     "clientmcp_node_refused_sockets_total",
+    r#"clientmcp_node_requests_total{method="watch""#,
+    r#"clientmcp_node_requests_total{method="cancel_request""#,
+    r#"clientmcp_node_requests_total{method="end_session""#,
+    r#"clientmcp_node_requests_total{method="displace""#,
 ];
 
 #[tokio::test]
 async fn wrong_tokens_of_agents_reach_neither_node_nor_store() {
     let scenario = Scenario::start().await;
     let heard = Heard::so_far(&scenario).await;
-    for (name, token, status) in wrong_tokens(&scenario.tokens, "clientmcp:call", scenario.tokens.app(CLIENT)) {
+    for (name, token, status) in wrong_tokens(
+        &scenario.tokens,
+        "clientmcp:call",
+        scenario.tokens.app(CLIENT),
+    ) {
         for request in requests_with(&token) {
             for index in 0..3 {
                 let response = request.send(scenario.router(index)).await;
@@ -52,9 +62,16 @@ async fn wrong_tokens_of_agents_reach_neither_node_nor_store() {
         bare.clone().without("Authorization"),
         bare.clone().with("Authorization", "Basic dXNlcjpwYXNz"),
         bare.clone().with("Authorization", "Bearer"),
-        bare.clone().with("Authorization", scenario.tokens.agent(CLIENT)),
-        bare.clone().without("Authorization").at(&format!("/mcp?access_token={}", scenario.tokens.agent(CLIENT))),
-        bare.with("Authorization", format!("Bearer {0}, Bearer {0}", scenario.tokens.agent(CLIENT))),
+        bare.clone()
+            .with("Authorization", scenario.tokens.agent(CLIENT)),
+        bare.clone().without("Authorization").at(&format!(
+            "/mcp?access_token={}",
+            scenario.tokens.agent(CLIENT)
+        )),
+        bare.with(
+            "Authorization",
+            format!("Bearer {0}, Bearer {0}", scenario.tokens.agent(CLIENT)),
+        ),
     ] {
         let response = request.send(scenario.router(0)).await;
         assert_eq!(response.status, 401, "{request:?}");
@@ -67,7 +84,11 @@ async fn wrong_tokens_of_agents_reach_neither_node_nor_store() {
 async fn wrong_tokens_of_apps_reach_neither_node_nor_store() {
     let scenario = Scenario::start().await;
     let heard = Heard::so_far(&scenario).await;
-    for (name, token, status) in wrong_tokens(&scenario.tokens, "clientmcp:serve", scenario.tokens.agent(CLIENT)) {
+    for (name, token, status) in wrong_tokens(
+        &scenario.tokens,
+        "clientmcp:serve",
+        scenario.tokens.agent(CLIENT),
+    ) {
         let code = match status {
             401 => 4401,
             _ => 4403,
@@ -78,15 +99,26 @@ async fn wrong_tokens_of_apps_reach_neither_node_nor_store() {
                 Incoming::Closed(closed, reason) => {
                     assert_eq!(closed, code, "{name}: {reason}");
                     assert!(!reason.is_empty(), "{name}");
-                    assert!(token.is_empty() || !reason.contains(&token), "{name}: {reason}");
+                    assert!(
+                        token.is_empty() || !reason.contains(&token),
+                        "{name}: {reason}"
+                    );
                 }
                 other @ Incoming::Message(_) => panic!("{name}: {other:?}"),
             }
         }
     }
-    for subprotocols in [vec!["clientmcp.v1"], vec!["clientmcp.v1", "clientmcp.token.a", "clientmcp.token.b"]] {
-        let mut app = RawApp::offer(scenario.router(0), &subprotocols).await.expect("the upgrade is accepted");
-        assert!(matches!(app.next().await, Incoming::Closed(4401, _)), "{subprotocols:?}");
+    for subprotocols in [
+        vec!["clientmcp.v1"],
+        vec!["clientmcp.v1", "clientmcp.token.a", "clientmcp.token.b"],
+    ] {
+        let mut app = RawApp::offer(scenario.router(0), &subprotocols)
+            .await
+            .expect("the upgrade is accepted");
+        assert!(
+            matches!(app.next().await, Incoming::Closed(4401, _)),
+            "{subprotocols:?}"
+        );
     }
     heard.expect_no_more(&scenario).await;
 }
@@ -94,7 +126,12 @@ async fn wrong_tokens_of_apps_reach_neither_node_nor_store() {
 #[tokio::test]
 async fn the_session_of_another_client_reaches_neither_node_nor_store() {
     let scenario = Scenario::start().await;
-    let theirs = Session::begin(scenario.router(0), &scenario.tokens.agent("theirs"), Version::V2025_11_25).await;
+    let theirs = Session::begin(
+        scenario.router(0),
+        &scenario.tokens.agent("theirs"),
+        Version::V2025_11_25,
+    )
+    .await;
     let heard = Heard::so_far(&scenario).await;
     let bearer = format!("Bearer {}", scenario.tokens.agent(CLIENT));
     for request in [
@@ -105,7 +142,11 @@ async fn the_session_of_another_client_reaches_neither_node_nor_store() {
         theirs.end(),
     ] {
         for index in 0..3 {
-            let response = request.clone().with("Authorization", &bearer).send(scenario.router(index)).await;
+            let response = request
+                .clone()
+                .with("Authorization", &bearer)
+                .send(scenario.router(index))
+                .await;
             assert_eq!(response.status, 404, "{request:?}");
         }
     }
@@ -114,40 +155,89 @@ async fn the_session_of_another_client_reaches_neither_node_nor_store() {
     theirs.ask(scenario.router(1), "ping", "{}").await;
 }
 
-/// Tokens that are refused with a status; `other_scope` is good but for something else.
-fn wrong_tokens(tokens: &Tokens, scope: &str, other_scope: String) -> Vec<(&'static str, String, u16)> {
-    let (past, future) = (now_s() - 60, now_s() + 600);
-    let hs256 = r#"{"alg":"HS256","typ":"JWT"}"#;
-    let claims = |more: &str| format!(r#"{{"sub":"{CLIENT}","scope":"{scope}"{more}}}"#);
-    let valid = claims(&format!(r#","exp":{future}"#));
-    let signed = |claims: &str| tokens.signed(hs256, claims);
-    let good = signed(&valid);
-    let unsigned = good.rsplit_once('.').map_or("", |(content, _)| content);
+/// What is wrong with a token, the token, the status with which it is refused.
+type Wrong = (&'static str, String, u16);
+
+/// Tokens that are refused; `other_scope` is good but for something else.
+fn wrong_tokens(tokens: &Tokens, scope: &str, other_scope: String) -> Vec<Wrong> {
+    let mut wrong = wrong_signatures(tokens, scope);
+    wrong.extend(wrong_claims(tokens, scope));
+    wrong.push(("wrong scope", other_scope, 403));
+    wrong
+}
+
+fn wrong_signatures(tokens: &Tokens, scope: &str) -> Vec<Wrong> {
     let stranger = Tokens::new("another secret that this cluster does not know");
-    let mut bad_signature = good.clone();
-    bad_signature.replace_range(good.len() - 3..good.len() - 2, if good.ends_with('A') { "B" } else { "-" });
+    let claims = claims(scope, &format!(r#","exp":{}"#, now_s() + 600));
+    let header = |alg: &str| format!(r#"{{"alg":"{alg}","typ":"JWT"}}"#);
+    let signed = |alg: &str| tokens.signed(&header(alg), &claims);
+    let without_signature = |alg: &str| signed(alg).rsplit_once('.').unwrap().0.to_owned();
+    let mut changed = signed("HS256");
+    let at = changed.len() - 5;
+    let other = if changed[at..].starts_with('A') {
+        "B"
+    } else {
+        "A"
+    };
+    changed.replace_range(at..=at, other);
     vec![
         ("empty", String::new(), 401),
         ("no JWT", "x.y.z".to_owned(), 401),
-        ("bad signature", bad_signature, 401),
-        ("no signature", unsigned.to_owned(), 401),
-        ("foreign secret", stranger.signed(hs256, &valid), 401),
-        ("alg none", tokens.signed(r#"{"alg":"none"}"#, &valid), 401),
-        ("alg none, no signature", format!("{}.", tokens.signed(r#"{"alg":"none"}"#, &valid).rsplit_once('.').map_or("", |(c, _)| c)), 401),
-        ("alg RS256", tokens.signed(r#"{"alg":"RS256"}"#, &valid), 401),
-        ("alg HS512", tokens.signed(r#"{"alg":"HS512"}"#, &valid), 401),
-        ("expired", signed(&claims(&format!(r#","exp":{past}"#))), 401),
-        ("not yet valid", signed(&claims(&format!(r#","exp":{future},"nbf":{}"#, now_s() + 60))), 401),
-        ("no exp", signed(&claims("")), 401),
-        ("exp of another type", signed(&claims(r#","exp":"tomorrow""#)), 401),
-        ("no sub", signed(&format!(r#"{{"scope":"{scope}","exp":{future}}}"#)), 401),
-        ("sub is no client ID", signed(&valid.replace(CLIENT, "a/b")), 401),
-        ("no scope", signed(&format!(r#"{{"sub":"{CLIENT}","exp":{future}}}"#)), 401),
-        ("just expired", tokens.ending_in(CLIENT, Scope::Call, -6), 401),
-        ("wrong scope", other_scope, 403),
-        ("empty scope", signed(&valid.replace(scope, "")), 403),
-        ("nearly the scope", signed(&valid.replace(scope, &format!("{scope}x"))), 403),
+        ("bad signature", changed, 401),
+        ("no signature", without_signature("HS256"), 401),
+        (
+            "foreign secret",
+            stranger.signed(&header("HS256"), &claims),
+            401,
+        ),
+        ("alg none", signed("none"), 401),
+        (
+            "alg none, no signature",
+            without_signature("none") + ".",
+            401,
+        ),
+        ("alg RS256", signed("RS256"), 401),
+        ("alg HS512", signed("HS512"), 401),
     ]
+}
+
+fn wrong_claims(tokens: &Tokens, scope: &str) -> Vec<Wrong> {
+    let (past, future, later) = (now_s() - 60, now_s() + 600, now_s() + 60);
+    let valid = claims(scope, &format!(r#","exp":{future}"#));
+    let not_yet = claims(scope, &format!(r#","exp":{future},"nbf":{later}"#));
+    let expired = claims(scope, &format!(r#","exp":{past}"#));
+    let no_sub = format!(r#"{{"scope":"{scope}","exp":{future}}}"#);
+    let no_scope = format!(r#"{{"sub":"{CLIENT}","exp":{future}}}"#);
+    let texts = [
+        ("expired", expired, 401),
+        ("not yet valid", not_yet, 401),
+        ("no exp", claims(scope, ""), 401),
+        (
+            "exp of another type",
+            claims(scope, r#","exp":"tomorrow""#),
+            401,
+        ),
+        ("no sub", no_sub, 401),
+        ("sub is no client ID", valid.replace(CLIENT, "a/b"), 401),
+        ("no scope", no_scope, 401),
+        ("empty scope", valid.replace(scope, ""), 403),
+        (
+            "nearly the scope",
+            valid.replace(scope, &format!("{scope}x")),
+            403,
+        ),
+    ];
+    let signed = texts.map(|(wrong, claims, status)| {
+        (wrong, tokens.signed(r#"{"alg":"HS256"}"#, &claims), status)
+    });
+    let beyond_leeway = tokens.ending_in(CLIENT, Scope::Call, -6);
+    let mut wrong = signed.to_vec();
+    wrong.push(("just expired", beyond_leeway, 401));
+    wrong
+}
+
+fn claims(scope: &str, more: &str) -> String {
+    format!(r#"{{"sub":"{CLIENT}","scope":"{scope}"{more}}}"#)
 }
 
 /// Whatever can be asked with a token.
@@ -159,7 +249,11 @@ fn requests_with(token: &str) -> Vec<Request> {
         session::initialize(token, "2025-11-25"),
         modern.call("1", "echo", "{}"),
         modern.request("1", "server/discover", "{}"),
-        modern.request("1", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#),
+        modern.request(
+            "1",
+            "subscriptions/listen",
+            r#"{"notifications":{"toolsListChanged":true}}"#,
+        ),
         modern.notification("notifications/cancelled", "{}"),
         bare(Method::GET).with("Mcp-Session-Id", "x"),
         bare(Method::DELETE).with("Mcp-Session-Id", "x"),
@@ -191,7 +285,10 @@ struct Heard {
 
 impl Heard {
     async fn so_far(scenario: &Scenario) -> Self {
-        let store = WORK.iter().map(|operation| scenario.store.calls(*operation)).collect();
+        let store = WORK
+            .iter()
+            .map(|operation| scenario.store.calls(*operation))
+            .collect();
         let mut nodes = Vec::new();
         for metric in NODE_METRICS {
             nodes.push(scenario.of_nodes(metric).await);
@@ -201,10 +298,24 @@ impl Heard {
 
     /// Fails if there was more since, or if good tokens would have gone unnoticed too.
     async fn expect_no_more(self, scenario: &Scenario) {
-        assert_eq!(Self::so_far(scenario).await, self, "{WORK:?} {NODE_METRICS:?}");
+        assert_eq!(
+            Self::so_far(scenario).await,
+            self,
+            "{WORK:?} {NODE_METRICS:?}"
+        );
         let _app = scenario.echo().await;
-        assert_eq!(scenario.modern().use_tool(scenario.router(1), "echo", "{}").await.text(), "{}");
+        assert_eq!(
+            scenario
+                .modern()
+                .use_tool(scenario.router(1), "echo", "{}")
+                .await
+                .text(),
+            "{}"
+        );
         let now = Self::so_far(scenario).await;
-        assert!(now.store > self.store && (0..3).all(|metric| now.nodes[metric] > self.nodes[metric]), "{now:?} {self:?}");
+        assert!(
+            now.store > self.store && (0..3).all(|metric| now.nodes[metric] > self.nodes[metric]),
+            "{now:?} {self:?}"
+        );
     }
 }

@@ -15,8 +15,14 @@ async fn apps_of_a_killed_node_come_back_elsewhere() {
     let modern = Modern::new(deployment.tokens.agent(CLIENT));
     let router = deployment.routers[1].addr;
     let slow = modern.call("1", "test_slow", r#"{"ms":60000}"#);
-    let asked = tokio::spawn(async move { clientmcp_e2e::answer::Answer::read(slow.send(router).await).await });
-    until("the slow call runs", async || stats(&deployment, "started").await == 1).await;
+    let asked =
+        tokio::spawn(
+            async move { clientmcp_e2e::answer::Answer::read(slow.send(router).await).await },
+        );
+    until("the slow call runs", async || {
+        stats(&deployment, "started").await == 1
+    })
+    .await;
 
     let holder = deployment.holder().await;
     deployment.nodes[holder].process.kill().await;
@@ -49,7 +55,11 @@ async fn connected_apps_go_on_being_called_without_redis() {
             let answer = modern.use_tool(router.addr, "test_simple_text", "{}").await;
             assert_eq!(answer.result().get("isError"), None, "{}", answer.message);
             let list = modern.ask(router.addr, "tools/list", "{}").await;
-            assert!(list.result()["tools"].as_array().is_some_and(|tools| tools.len() > 20));
+            assert!(
+                list.result()["tools"]
+                    .as_array()
+                    .is_some_and(|tools| tools.len() > 20)
+            );
             calls += 1;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -60,8 +70,13 @@ async fn connected_apps_go_on_being_called_without_redis() {
 #[tokio::test]
 async fn an_app_whose_router_is_killed_comes_back_through_another() {
     let mut deployment = Deployment::start("info").await;
-    let mut app = clientmcp_e2e::raw_app::RawApp::connect(deployment.routers[0].addr, &deployment.tokens.app(CLIENT)).await;
-    app.register(clientmcp_e2e::raw_app::registration("app", "[]")).await;
+    let mut app = clientmcp_e2e::raw_app::RawApp::connect(
+        deployment.routers[0].addr,
+        &deployment.tokens.app(CLIENT),
+    )
+    .await;
+    app.register(clientmcp_e2e::raw_app::registration("app", "[]"))
+        .await;
     deployment.routers[0].process.kill().await;
     assert_eq!(app.closed().await.0, 1006);
     let modern = Modern::new(deployment.tokens.agent(CLIENT));
@@ -71,14 +86,18 @@ async fn an_app_whose_router_is_killed_comes_back_through_another() {
         (answer.error() == (200, -32602)).then_some(())
     })
     .await;
-    let mut app = clientmcp_e2e::raw_app::RawApp::connect(router, &deployment.tokens.app(CLIENT)).await;
-    app.register(clientmcp_e2e::raw_app::registration_of("app", 2, "[]", "")).await;
+    let mut app =
+        clientmcp_e2e::raw_app::RawApp::connect(router, &deployment.tokens.app(CLIENT)).await;
+    app.register(clientmcp_e2e::raw_app::registration_of("app", 2, "[]", ""))
+        .await;
 }
 
 /// A number of the fixture's `test_slow_stats`.
 async fn stats(deployment: &Deployment, name: &str) -> u64 {
     let modern = Modern::new(deployment.tokens.agent(CLIENT));
-    let answer = modern.use_tool(deployment.routers[0].addr, "test_slow_stats", "{}").await;
+    let answer = modern
+        .use_tool(deployment.routers[0].addr, "test_slow_stats", "{}")
+        .await;
     let stats: serde_json::Value = serde_json::from_str(answer.text()).unwrap();
     stats[name].as_u64().unwrap()
 }

@@ -1,5 +1,7 @@
 //! The cluster as processes of its own on a real Redis: two routers, three nodes, the fixture app.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod failures;
 mod secrecy;
 mod start_errors;

@@ -2,14 +2,23 @@
 
 use std::net::TcpListener;
 
-use clientmcp_e2e::processes::{Deployment, Folder, Process, free_address, program};
+use clientmcp_e2e::process::{Folder, Process, free_address, program};
+use clientmcp_e2e::processes::Deployment;
 use tokio::process::Command;
 
 /// Flags that are fine, so that the one at fault is the test's.
 fn command(role: &str) -> Command {
     let mut command = Command::new(program("clientmcp"));
     let (listen, admin) = (free_address().to_string(), free_address().to_string());
-    command.args([role, "--id", "x1", "--listen", &listen, "--admin-listen", &admin]);
+    command.args([
+        role,
+        "--id",
+        "x1",
+        "--listen",
+        &listen,
+        "--admin-listen",
+        &admin,
+    ]);
     command
 }
 
@@ -28,18 +37,33 @@ async fn a_secret_is_needed_and_long_enough() {
     let folder = Folder::new();
     for role in ["node", "router"] {
         let line = refused(&folder, &mut command(role)).await;
-        assert!(line.contains("--secret-file") && line.contains("CLIENTMCP_SECRET"), "{line}");
+        assert!(
+            line.contains("--secret-file") && line.contains("CLIENTMCP_SECRET"),
+            "{line}"
+        );
 
         let short = folder.write("short", "only thirty-one bytes: too few.\n");
         let line = refused(&folder, command(role).arg("--secret-file").arg(&short)).await;
-        assert!(line.contains("--secret-file") && line.contains("32"), "{line}");
-        assert!(!line.contains("thirty-one"), "a secret is not quoted: {line}");
+        assert!(
+            line.contains("--secret-file") && line.contains("32"),
+            "{line}"
+        );
+        assert!(
+            !line.contains("thirty-one"),
+            "a secret is not quoted: {line}"
+        );
 
         let line = refused(&folder, command(role).env("CLIENTMCP_SECRET", "short")).await;
-        assert!(line.contains("CLIENTMCP_SECRET") && line.contains("32"), "{line}");
+        assert!(
+            line.contains("CLIENTMCP_SECRET") && line.contains("32"),
+            "{line}"
+        );
 
         let line = refused(&folder, command(role).args(["--secret-file", "/nowhere"])).await;
-        assert!(line.contains("--secret-file") && line.contains("/nowhere"), "{line}");
+        assert!(
+            line.contains("--secret-file") && line.contains("/nowhere"),
+            "{line}"
+        );
     }
 }
 
@@ -49,9 +73,23 @@ async fn redis_must_be_reachable() {
     let secret = folder.write("secret", &"s".repeat(40));
     let nobody = format!("redis://{}", free_address());
     for role in ["node", "router"] {
-        let line = refused(&folder, command(role).arg("--secret-file").arg(&secret).args(["--redis-url", &nobody])).await;
+        let line = refused(
+            &folder,
+            command(role)
+                .arg("--secret-file")
+                .arg(&secret)
+                .args(["--redis-url", &nobody]),
+        )
+        .await;
         assert!(line.contains("--redis-url"), "{line}");
-        let line = refused(&folder, command(role).arg("--secret-file").arg(&secret).args(["--redis-url", "http://x"])).await;
+        let line = refused(
+            &folder,
+            command(role)
+                .arg("--secret-file")
+                .arg(&secret)
+                .args(["--redis-url", "http://x"]),
+        )
+        .await;
         assert!(line.contains("--redis-url"), "{line}");
     }
 }
@@ -60,12 +98,26 @@ async fn redis_must_be_reachable() {
 async fn ports_must_be_free_names_too_and_values_make_sense() {
     let deployment = Deployment::start("info").await;
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().map(|addr| (taken, addr.to_string())).unwrap();
+    let taken = taken
+        .local_addr()
+        .map(|addr| (taken, addr.to_string()))
+        .unwrap();
     for role in ["node", "router"] {
         for flag in ["--listen", "--admin-listen"] {
             let mut command = deployment.member_command(role);
-            let other = if flag == "--listen" { "--admin-listen" } else { "--listen" };
-            command.args(["--id", "x1", flag, &taken.1, other, &free_address().to_string()]);
+            let other = if flag == "--listen" {
+                "--admin-listen"
+            } else {
+                "--listen"
+            };
+            command.args([
+                "--id",
+                "x1",
+                flag,
+                &taken.1,
+                other,
+                &free_address().to_string(),
+            ]);
             let line = refused(deployment.folder(), &mut command).await;
             assert!(line.contains(flag) && line.contains(&taken.1), "{line}");
         }
@@ -78,14 +130,28 @@ async fn ports_must_be_free_names_too_and_values_make_sense() {
         ("--log", "no=such=filter"),
     ] {
         let mut command = deployment.member_command("router");
-        command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", flag, value]);
+        command.args([
+            "--listen",
+            "127.0.0.1:0",
+            "--admin-listen",
+            "127.0.0.1:0",
+            flag,
+            value,
+        ]);
         let line = refused(deployment.folder(), &mut command).await;
         assert!(line.contains(flag), "{flag}: {line}");
     }
     // A name whose last run still answers is taken.
     for (role, name) in [("node", "n1"), ("router", "r1")] {
         let mut command = deployment.member_command(role);
-        command.args(["--id", name, "--listen", &free_address().to_string(), "--admin-listen", &free_address().to_string()]);
+        command.args([
+            "--id",
+            name,
+            "--listen",
+            &free_address().to_string(),
+            "--admin-listen",
+            &free_address().to_string(),
+        ]);
         let line = refused(deployment.folder(), &mut command).await;
         assert!(line.contains("--id") && line.contains(name), "{line}");
     }

@@ -17,14 +17,22 @@ async fn an_app_is_called_through_both_routers_and_the_processes_stop_in_good_or
     let modern = Modern::new(agent.clone());
     for router in &deployment.routers {
         let list = modern.ask(router.addr, "tools/list", "{}").await;
-        assert!(list.result()["tools"].as_array().is_some_and(|tools| tools.len() > 20));
-        let answer = modern.use_tool(router.addr, "test_count", r#"{"key":"modern"}"#).await;
+        assert!(
+            list.result()["tools"]
+                .as_array()
+                .is_some_and(|tools| tools.len() > 20)
+        );
+        let answer = modern
+            .use_tool(router.addr, "test_count", r#"{"key":"modern"}"#)
+            .await;
         assert!(["1", "2"].contains(&answer.text()));
         let session = Session::begin(router.addr, &agent, Version::V2025_11_25).await;
         for other in &deployment.routers {
             session.use_tool(other.addr, "test_simple_text", "{}").await;
         }
-        let slow = modern.use_tool(router.addr, "test_slow", r#"{"ms":1500}"#).await;
+        let slow = modern
+            .use_tool(router.addr, "test_slow", r#"{"ms":1500}"#)
+            .await;
         assert_eq!((slow.text(), slow.streamed), ("slept 1500 ms", true));
     }
     expect_status(&deployment).await;
@@ -33,20 +41,29 @@ async fn an_app_is_called_through_both_routers_and_the_processes_stop_in_good_or
     // SIGTERM: apps are told by 1012 that it is not their fault; every process ends with 0.
     app.terminate().await;
     assert!(app.ended().await.success());
-    let mut last = RawApp::connect(deployment.routers[1].addr, &deployment.tokens.app(CLIENT)).await;
+    let mut last =
+        RawApp::connect(deployment.routers[1].addr, &deployment.tokens.app(CLIENT)).await;
     last.register(registration("last", "[]")).await;
     for router in &deployment.routers {
         router.process.terminate().await;
     }
     assert_eq!(last.closed().await.0, 1012);
     for router in &mut deployment.routers {
-        assert!(router.process.ended().await.success(), "{}", router.process.log());
+        assert!(
+            router.process.ended().await.success(),
+            "{}",
+            router.process.log()
+        );
     }
     for node in &deployment.nodes {
         node.process.terminate().await;
     }
     for node in &mut deployment.nodes {
-        assert!(node.process.ended().await.success(), "{}", node.process.log());
+        assert!(
+            node.process.ended().await.success(),
+            "{}",
+            node.process.log()
+        );
     }
 }
 
@@ -68,11 +85,35 @@ async fn a_node_that_stops_tells_its_apps_and_others_take_over() {
 async fn expect_status(deployment: &Deployment) {
     for router in &deployment.routers {
         let status = deployment.status(router).await;
-        let ids = |role| status.members(role).map(|member| member["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-        assert_eq!((ids("node"), ids("router")), (vec!["n1".into(), "n2".into(), "n3".into()], vec!["r1".into(), "r2".into()]));
-        assert!(status.0["members"].as_array().unwrap().iter().all(|member| member["state"] == "ready"));
-        let shares: Vec<f64> = status.members("node").map(|node| node["ringShare"].as_f64().unwrap()).collect();
-        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6 && shares.iter().all(|share| *share > 0.1), "{shares:?}");
+        let ids = |role| {
+            status
+                .members(role)
+                .map(|member| member["id"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (ids("node"), ids("router")),
+            (
+                vec!["n1".into(), "n2".into(), "n3".into()],
+                vec!["r1".into(), "r2".into()]
+            )
+        );
+        assert!(
+            status.0["members"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|member| member["state"] == "ready")
+        );
+        let shares: Vec<f64> = status
+            .members("node")
+            .map(|node| node["ringShare"].as_f64().unwrap())
+            .collect();
+        assert!(
+            (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
+                && shares.iter().all(|share| *share > 0.1),
+            "{shares:?}"
+        );
         assert!(status.holder().is_some(), "{:#}", status.0);
         for page in ["/livez", "/readyz", "/metrics", "/status"] {
             assert_eq!(router.page(page).await.unwrap().0, 200);
@@ -85,15 +126,33 @@ async fn expect_status(deployment: &Deployment) {
 }
 
 async fn expect_every_key_to_end(redis_url: &str) {
-    let mut redis = redis::Client::open(redis_url).unwrap().get_multiplexed_async_connection().await.unwrap();
-    until("the app's record is there", async || keys(&mut redis).await.iter().any(|key| key.contains(CLIENT))).await;
+    let mut redis = redis::Client::open(redis_url)
+        .unwrap()
+        .get_multiplexed_async_connection()
+        .await
+        .unwrap();
+    until("the app's record is there", async || {
+        keys(&mut redis)
+            .await
+            .iter()
+            .any(|key| key.contains(CLIENT))
+    })
+    .await;
     for key in keys(&mut redis).await {
-        let left: i64 = redis::cmd("PTTL").arg(&key).query_async(&mut redis).await.unwrap();
+        let left: i64 = redis::cmd("PTTL")
+            .arg(&key)
+            .query_async(&mut redis)
+            .await
+            .unwrap();
         // -2: it has ended meanwhile. -1: it never would.
         assert!(left > 0 || left == -2, "{key} {left}");
     }
 }
 
 async fn keys(redis: &mut redis::aio::MultiplexedConnection) -> Vec<String> {
-    redis::cmd("KEYS").arg("*").query_async(redis).await.unwrap()
+    redis::cmd("KEYS")
+        .arg("*")
+        .query_async(redis)
+        .await
+        .unwrap()
 }

@@ -17,7 +17,10 @@ async fn a_tool_is_called_through_each_router_in_each_revision() {
         let answer = modern.use_tool(router, "echo", r#"{"n":1}"#).await;
         assert_eq!(answer.text(), r#"{"n":1}"#);
         assert_eq!(answer.result()["resultType"], "complete");
-        for version in Version::ALL.into_iter().filter(|version| *version != Version::MODERN) {
+        for version in Version::ALL
+            .into_iter()
+            .filter(|version| *version != Version::MODERN)
+        {
             let session = scenario.session(version).await;
             let answer = session.use_tool(router, "echo", r#"{"n":2}"#).await;
             assert_eq!(answer.text(), r#"{"n":2}"#);
@@ -36,7 +39,10 @@ async fn the_app_is_told_who_asks_and_how() {
     let agent = Modern::new(scenario.tokens.agent_named(CLIENT, "alice"))
         .with_capabilities(r#"{"sampling":{},"experimental":{"x":{"y":1.50}}}"#)
         .with_meta(meta);
-    let request = agent.call("1", "look", "{}").with("traceparent", parent).with("tracestate", "v=1");
+    let request = agent
+        .call("1", "look", "{}")
+        .with("traceparent", parent)
+        .with("tracestate", "v=1");
     let asked = tokio::spawn(async move { request.send(router).await });
     let call = app.expect("call").await;
     app.result(&call, &text_result("seen")).await;
@@ -46,15 +52,34 @@ async fn the_app_is_told_who_asks_and_how() {
     assert_eq!(value["method"], "tools/call");
     assert_eq!((&value["round"], &value["attempt"]), (&json!(0), &json!(0)));
     assert_eq!(value["id"], value["rootId"]);
-    assert!(value["deadlineMs"].as_u64().is_some_and(|ms| (100_000..=120_000).contains(&ms)), "{value}");
-    assert_eq!((&value["traceparent"], &value["tracestate"]), (&json!(parent), &json!("v=1")));
+    assert!(
+        value["deadlineMs"]
+            .as_u64()
+            .is_some_and(|ms| (100_000..=120_000).contains(&ms)),
+        "{value}"
+    );
+    assert_eq!(
+        (&value["traceparent"], &value["tracestate"]),
+        (&json!(parent), &json!("v=1"))
+    );
     let context = &value["context"];
     assert_eq!(context["protocolVersion"], "2026-07-28");
-    assert_eq!(context["clientInfo"], json!({"name": "probe", "version": "3"}));
+    assert_eq!(
+        context["clientInfo"],
+        json!({"name": "probe", "version": "3"})
+    );
     assert_eq!(context["subject"], "alice");
     assert_eq!(context["logLevel"], "warning");
-    assert_eq!((&context["progress"], &context["tasks"]), (&json!(true), &json!(false)));
-    assert!(call.raw("context").contains(r#"{"sampling":{},"experimental":{"x":{"y":1.50}}}"#), "{}", call.text());
+    assert_eq!(
+        (&context["progress"], &context["tasks"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(
+        call.raw("context")
+            .contains(r#"{"sampling":{},"experimental":{"x":{"y":1.50}}}"#),
+        "{}",
+        call.text()
+    );
     // The params are the agent's, _meta included.
     assert!(call.raw("params").contains(meta), "{}", call.text());
 }
@@ -72,7 +97,10 @@ async fn a_session_tells_the_app_what_it_negotiated() {
 
     let context = &call.value()["context"];
     assert_eq!(context["protocolVersion"], "2025-06-18");
-    assert_eq!(context["clientInfo"], json!({"name": "e2e", "version": "1"}));
+    assert_eq!(
+        context["clientInfo"],
+        json!({"name": "e2e", "version": "1"})
+    );
     assert_eq!(context["subject"], CLIENT);
     assert_eq!(context["progress"], false);
     assert_eq!(call.raw("params"), r#"{"name":"look","arguments":{}}"#);
@@ -84,7 +112,11 @@ async fn arguments_may_be_left_out() {
     let mut app = scenario.app(&["look"]).await;
     let session = scenario.session(Version::V2025_11_25).await;
     let router = scenario.router(1);
-    let asked = tokio::spawn(async move { session.ask(router, "tools/call", r#"{"name":"look"}"#).await });
+    let asked = tokio::spawn(async move {
+        session
+            .ask(router, "tools/call", r#"{"name":"look"}"#)
+            .await
+    });
     let call = app.expect("call").await;
     assert_eq!(call.raw("params"), r#"{"name":"look"}"#);
     app.result(&call, &text_result("seen")).await;
@@ -94,7 +126,11 @@ async fn arguments_may_be_left_out() {
 #[tokio::test]
 async fn results_pass_through_as_the_app_gave_them() {
     let scenario = Scenario::start().await;
-    let blocks = format!("[{}]", vec![r#"{"type":"image","data":"aGk=","mimeType":"image/png","_meta":{"a":1}}"#; 30].join(","));
+    let blocks = format!(
+        "[{}]",
+        vec![r#"{"type":"image","data":"aGk=","mimeType":"image/png","_meta":{"a":1}}"#; 30]
+            .join(",")
+    );
     let results = [
         r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b":1.0,"a":9007199254740993}}"#.to_owned(),
         r#"{"content":[],"structuredContent":{"only":true}}"#.to_owned(),
@@ -104,20 +140,42 @@ async fn results_pass_through_as_the_app_gave_them() {
         format!(r#"{{"content":{blocks}}}"#),
     ];
     let mut next = results.clone().into_iter().cycle();
-    let _app = scenario.app(&["show"]).await.serve(move |call| vec![call.result(&next.next().unwrap())]);
+    let _app = scenario
+        .app(&["show"])
+        .await
+        .serve(move |call| vec![call.result(&next.next().unwrap())]);
 
     let session = scenario.session(Version::V2025_11_25).await;
     for result in &results {
-        let answer = read(session.call("7", "show", "{}").send(scenario.router(1)).await).await;
-        assert_eq!(answer.raw_member("result").as_deref(), Some(result.as_str()));
+        let answer = read(
+            session
+                .call("7", "show", "{}")
+                .send(scenario.router(1))
+                .await,
+        )
+        .await;
+        assert_eq!(
+            answer.raw_member("result").as_deref(),
+            Some(result.as_str())
+        );
     }
     let modern = scenario.modern();
     for result in &results {
-        let answer = read(modern.call("7", "show", "{}").send(scenario.router(2)).await).await;
+        let answer = read(
+            modern
+                .call("7", "show", "{}")
+                .send(scenario.router(2))
+                .await,
+        )
+        .await;
         // Nothing changes; what the revision demands of every result is added.
         let server = r#""io.modelcontextprotocol/serverInfo":{"name":"raw app","version":"1"}"#;
         let mut raw = answer.raw_member("result").unwrap();
-        for added in [r#""resultType":"complete""#, &format!(r#""_meta":{{{server}}}"#), server] {
+        for added in [
+            r#""resultType":"complete""#,
+            &format!(r#""_meta":{{{server}}}"#),
+            server,
+        ] {
             raw = raw.replace(&format!("{added},"), "").replace(added, "");
         }
         assert_eq!(&raw, result, "{}", answer.raw_member("result").unwrap());
@@ -128,9 +186,15 @@ async fn results_pass_through_as_the_app_gave_them() {
 async fn errors_of_the_app_pass_through_with_200() {
     let scenario = Scenario::start().await;
     let error = r#"{"code":-32602,"message":"no","data":{"n":9007199254740993}}"#;
-    let _app = scenario.app(&["fail"]).await.serve(move |call| vec![call.error(error)]);
+    let _app = scenario
+        .app(&["fail"])
+        .await
+        .serve(move |call| vec![call.error(error)]);
     let session = scenario.session(Version::V2025_06_18).await;
-    for request in [session.call("7", "fail", "{}"), scenario.modern().call("7", "fail", "{}")] {
+    for request in [
+        session.call("7", "fail", "{}"),
+        scenario.modern().call("7", "fail", "{}"),
+    ] {
         let answer = read(request.send(scenario.router(1)).await).await;
         assert_eq!(answer.error(), (200, -32602));
         assert_eq!(answer.raw_member("error").as_deref(), Some(error));
@@ -144,9 +208,18 @@ async fn an_unknown_tool_is_a_protocol_mistake() {
     let router = scenario.router(1);
     let session = scenario.session(Version::V2025_11_25).await;
     let modern = scenario.modern();
-    assert_eq!(session.use_tool(router, "unknown", "{}").await.error(), (200, -32602));
-    assert_eq!(modern.use_tool(router, "unknown", "{}").await.error(), (200, -32602));
-    assert_eq!(modern.use_tool(router, "KNOWN", "{}").await.error(), (200, -32602));
+    assert_eq!(
+        session.use_tool(router, "unknown", "{}").await.error(),
+        (200, -32602)
+    );
+    assert_eq!(
+        modern.use_tool(router, "unknown", "{}").await.error(),
+        (200, -32602)
+    );
+    assert_eq!(
+        modern.use_tool(router, "KNOWN", "{}").await.error(),
+        (200, -32602)
+    );
 
     // The app heard nothing of it: the first call that it gets is this one.
     let asked = tokio::spawn(async move { modern.use_tool(router, "known", "{}").await });
@@ -162,24 +235,55 @@ async fn two_clients_never_meet() {
     let _demo = scenario.echo().await;
     // Same router, same tool, another client ID: it has no app.
     let other = Modern::new(scenario.tokens.agent("other"));
-    assert_eq!(other.use_tool(scenario.router(0), "echo", "{}").await.outcome(), "offline");
+    assert_eq!(
+        other
+            .use_tool(scenario.router(0), "echo", "{}")
+            .await
+            .outcome(),
+        "offline"
+    );
     let list = other.ask(scenario.router(0), "tools/list", "{}").await;
     assert_eq!(list.result()["tools"], json!([]));
-    let session = Session::begin(scenario.router(0), &scenario.tokens.agent("other"), Version::V2025_11_25).await;
-    assert_eq!(session.ask(scenario.router(1), "tools/list", "{}").await.result()["tools"], json!([]));
+    let session = Session::begin(
+        scenario.router(0),
+        &scenario.tokens.agent("other"),
+        Version::V2025_11_25,
+    )
+    .await;
+    assert_eq!(
+        session
+            .ask(scenario.router(1), "tools/list", "{}")
+            .await
+            .result()["tools"],
+        json!([])
+    );
 }
 
 #[tokio::test]
 async fn results_are_made_to_fit_older_revisions_where_they_would_be_invalid() {
     let scenario = Scenario::start().await;
     let result = r#"{"content":[{"type":"resource_link","uri":"file:///x","name":"x"}],"structuredContent":[1]}"#;
-    let _app = scenario.app(&["link"]).await.serve(move |call| vec![call.result(result)]);
+    let _app = scenario
+        .app(&["link"])
+        .await
+        .serve(move |call| vec![call.result(result)]);
     let router = scenario.router(1);
-    for version in [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25] {
+    for version in [
+        Version::V2025_03_26,
+        Version::V2025_06_18,
+        Version::V2025_11_25,
+    ] {
         // The schema check of the session is the test; what is expressible stays.
-        let answer = scenario.session(version).await.use_tool(router, "link", "{}").await;
+        let answer = scenario
+            .session(version)
+            .await
+            .use_tool(router, "link", "{}")
+            .await;
         let kept = version > Version::V2025_03_26;
-        assert_eq!(answer.result()["content"][0]["type"], if kept { "resource_link" } else { "text" });
+        assert_eq!(
+            answer.result()["content"][0]["type"],
+            if kept { "resource_link" } else { "text" }
+        );
         assert_eq!(answer.result().get("structuredContent"), None::<&Value>);
     }
     let answer = scenario.modern().use_tool(router, "link", "{}").await;

@@ -116,7 +116,11 @@ async fn a_legacy_call_goes_on_when_its_connection_is_closed() {
 async fn a_legacy_call_is_cancelled_through_another_router() {
     let scenario = Scenario::start().await;
     let mut app = scenario.app(&["slow"]).await;
-    for version in [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25] {
+    for version in [
+        Version::V2025_03_26,
+        Version::V2025_06_18,
+        Version::V2025_11_25,
+    ] {
         let session = scenario.session(version).await;
         let (request, router) = (session.call("\"1\"", "slow", "{}"), scenario.router(1));
         let asked = tokio::spawn(async move { request.send(router).await });
@@ -162,7 +166,10 @@ async fn a_cancel_that_comes_first_is_kept_for_its_call() {
     let mut app = scenario.app(&["slow", "other"]).await;
     let session = scenario.session(Version::V2025_11_25).await;
     cancel(&scenario, 2, &session, "1").await;
-    let response = session.call("1", "slow", "{}").send(scenario.router(1)).await;
+    let response = session
+        .call("1", "slow", "{}")
+        .send(scenario.router(1))
+        .await;
     // The agent gave it up: there is no answer, and the app never saw it.
     assert!(response.bytes().await.is_empty());
     let (request, router) = (session.call("2", "other", "{}"), scenario.router(1));
@@ -175,10 +182,15 @@ async fn a_cancel_that_comes_first_is_kept_for_its_call() {
 
 async fn cancel(scenario: &Scenario, router: usize, session: &Session, id: &str) {
     let params = format!(r#"{{"requestId":{id},"reason":"test"}}"#);
-    session.notify(scenario.router(router), "notifications/cancelled", &params).await;
+    session
+        .notify(scenario.router(router), "notifications/cancelled", &params)
+        .await;
 }
 
 async fn expect_cancel(app: &mut RawApp, call: &Message, reason: &str) {
     let cancel = app.expect("cancel").await.value();
-    assert_eq!((&cancel["id"], &cancel["reason"]), (&call.value()["id"], &json!(reason)));
+    assert_eq!(
+        (&cancel["id"], &cancel["reason"]),
+        (&call.value()["id"], &json!(reason))
+    );
 }

@@ -18,7 +18,10 @@ async fn an_app_that_never_came_is_offline() {
     assert_eq!(answer.outcome(), "offline");
     assert!(answer.text().contains("not connected"), "{}", answer.text());
     let session = scenario.session(Version::V2025_11_25).await;
-    assert_eq!(session.use_tool(router, "echo", "{}").await.outcome(), "offline");
+    assert_eq!(
+        session.use_tool(router, "echo", "{}").await.outcome(),
+        "offline"
+    );
 }
 
 #[tokio::test]
@@ -28,21 +31,32 @@ async fn an_app_that_left_is_offline_at_once_and_called_by_its_name() {
     let session = scenario.session(Version::V2025_06_18).await;
     app.leave().await;
     for answer in [
-        scenario.modern().use_tool(scenario.router(1), "echo", "{}").await,
+        scenario
+            .modern()
+            .use_tool(scenario.router(1), "echo", "{}")
+            .await,
         session.use_tool(scenario.router(2), "echo", "{}").await,
     ] {
         assert_eq!(answer.outcome(), "offline");
         assert!(answer.text().contains("\"raw app\""), "{}", answer.text());
-        assert_eq!(answer.result()["_meta"].get(RETRY_AFTER), None, "waiting does not help");
+        assert_eq!(
+            answer.result()["_meta"].get(RETRY_AFTER),
+            None,
+            "waiting does not help"
+        );
     }
     // An unknown tool stays a protocol mistake: the list is known still.
-    let answer = scenario.modern().use_tool(scenario.router(0), "unknown", "{}").await;
+    let answer = scenario
+        .modern()
+        .use_tool(scenario.router(0), "unknown", "{}")
+        .await;
     assert_eq!(answer.error(), (200, -32602));
 }
 
 #[tokio::test]
 async fn an_app_that_lost_its_connection_may_be_back_soon() {
-    let scenario = Scenario::start_with(|options| options.timings.grace = Duration::from_secs(60)).await;
+    let scenario =
+        Scenario::start_with(|options| options.timings.grace = Duration::from_secs(60)).await;
     let app = scenario.app(&["echo"]).await;
     drop(app);
     let modern = scenario.modern();
@@ -80,12 +94,24 @@ async fn a_call_that_is_not_answered_in_time_is_told_to_stop() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
     let options = r#","toolOptions":{"slow":{"timeoutMs":700}}"#;
-    app.register(registration_of("app", 1, &format!("[{}]", tool("slow")), options)).await;
+    app.register(registration_of(
+        "app",
+        1,
+        &format!("[{}]", tool("slow")),
+        options,
+    ))
+    .await;
     let modern = scenario.modern();
     let router = scenario.router(1);
     let asked = tokio::spawn(async move { modern.use_tool(router, "slow", "{}").await });
     let call = app.expect("call").await;
-    assert!(call.value()["deadlineMs"].as_u64().is_some_and(|ms| ms <= 700), "{}", call.text());
+    assert!(
+        call.value()["deadlineMs"]
+            .as_u64()
+            .is_some_and(|ms| ms <= 700),
+        "{}",
+        call.text()
+    );
     let cancel = app.expect("cancel").await;
     assert_eq!(cancel.value()["reason"], "timeout");
     assert_eq!(cancel.value()["id"], call.value()["id"]);
@@ -144,12 +170,16 @@ async fn an_app_that_answers_one_call_twice_is_heard_once() {
             call.result(&text_result("second")),
             call.error(r#"{"code":1,"message":"third"}"#),
             call.progress("1", ""),
-            r#"{"type":"result","id":"019f0000-0000-7000-8000-000000000000","result":{}}"#.to_owned(),
+            r#"{"type":"result","id":"019f0000-0000-7000-8000-000000000000","result":{}}"#
+                .to_owned(),
         ]
     });
     let modern = scenario.modern().with_meta(r#""progressToken":1"#);
     for index in 0..5 {
-        let response = modern.call("1", "twice", "{}").send(scenario.router(index)).await;
+        let response = modern
+            .call("1", "twice", "{}")
+            .send(scenario.router(index))
+            .await;
         let answer = Answer::read(response).await;
         assert_eq!(answer.text(), "first");
         assert!(answer.notifications.is_empty());
@@ -161,11 +191,15 @@ async fn the_cluster_without_nodes_says_when_to_come_back() {
     let mut scenario = Scenario::start_with(|options| options.nodes = 1).await;
     let token = scenario.tokens.app(CLIENT);
     let mut app = RawApp::connect(scenario.router(0), &token).await;
-    app.register(registration("app", &format!("[{}]", tool("echo")))).await;
+    app.register(registration("app", &format!("[{}]", tool("echo"))))
+        .await;
     scenario.cluster.take_node(0).stop().await;
     let modern = scenario.modern();
     let answer = clientmcp_e2e::waiting::poll("no node is left", async || {
-        let response = modern.call("1", "echo", "{}").send(scenario.router(1)).await;
+        let response = modern
+            .call("1", "echo", "{}")
+            .send(scenario.router(1))
+            .await;
         (response.status == 503).then_some(response)
     })
     .await;

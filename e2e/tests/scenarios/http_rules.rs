@@ -14,19 +14,31 @@ async fn get_and_delete_are_for_sessions() {
     let router = scenario.router(0);
     let session = scenario.session(Version::V2025_11_25).await;
     let bare = |method: Method| {
-        Request::new(method, "/mcp").with("Authorization", format!("Bearer {}", scenario.tokens.agent(CLIENT)))
+        Request::new(method, "/mcp").with(
+            "Authorization",
+            format!("Bearer {}", scenario.tokens.agent(CLIENT)),
+        )
     };
     for (request, status) in [
         (session.stream(), 200),
         (session.stream().with("Accept", "*/*"), 200),
         (session.stream().without("Accept"), 200),
         (session.stream().with("Accept", "application/json"), 406),
-        (session.stream().with("MCP-Protocol-Version", "2026-07-28"), 405),
+        (
+            session.stream().with("MCP-Protocol-Version", "2026-07-28"),
+            405,
+        ),
         (bare(Method::GET).with("Accept", "text/event-stream"), 405),
         (bare(Method::GET), 405),
-        (bare(Method::GET).with("MCP-Protocol-Version", "2026-07-28"), 405),
+        (
+            bare(Method::GET).with("MCP-Protocol-Version", "2026-07-28"),
+            405,
+        ),
         (bare(Method::DELETE), 405),
-        (bare(Method::DELETE).with("MCP-Protocol-Version", "2026-07-28"), 405),
+        (
+            bare(Method::DELETE).with("MCP-Protocol-Version", "2026-07-28"),
+            405,
+        ),
         (bare(Method::PUT), 405),
         (bare(Method::PATCH), 405),
         (bare(Method::HEAD), 405),
@@ -39,7 +51,11 @@ async fn get_and_delete_are_for_sessions() {
         assert_eq!(response.status, status, "{request:?}");
         match status {
             200 => response.events().comment().await,
-            405 => assert!(response.header("allow").is_some_and(|allow| allow.contains("POST"))),
+            405 => assert!(
+                response
+                    .header("allow")
+                    .is_some_and(|allow| allow.contains("POST"))
+            ),
             401 => expect_challenge(&response),
             _ => {}
         }
@@ -53,13 +69,31 @@ async fn both_spellings_are_served_and_other_paths_are_404_in_json() {
     let router = scenario.router(1);
     let call = scenario.modern().call("1", "echo", "{}");
     for path in ["/mcp", "/mcp/", "/mcp?x=1", "/mcp/?token=ignored"] {
-        assert_eq!(call.clone().at(path).send(router).await.status, 200, "{path}");
-        let refused = call.clone().at(path).without("Authorization").send(router).await;
+        assert_eq!(
+            call.clone().at(path).send(router).await.status,
+            200,
+            "{path}"
+        );
+        let refused = call
+            .clone()
+            .at(path)
+            .without("Authorization")
+            .send(router)
+            .await;
         expect_challenge(&refused);
     }
     for path in [
-        "//mcp", "/mcp//", "/MCP", "/mcp/demo", "/mcp/..", "/mcp%2F", "/%6dcp", "/nothing",
-        "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/favicon.ico",
+        "//mcp",
+        "/mcp//",
+        "/MCP",
+        "/mcp/demo",
+        "/mcp/..",
+        "/mcp%2F",
+        "/%6dcp",
+        "/nothing",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-authorization-server",
+        "/favicon.ico",
     ] {
         let response = call.clone().at(path).send(router).await;
         assert_eq!(response.status, 404, "{path}");
@@ -75,7 +109,10 @@ async fn accept_is_read_generously() {
     let _app = scenario.echo().await;
     let router = scenario.router(2);
     let session = scenario.session(Version::V2025_11_25).await;
-    for call in [session.call("1", "echo", "{}"), scenario.modern().call("1", "echo", "{}")] {
+    for call in [
+        session.call("1", "echo", "{}"),
+        scenario.modern().call("1", "echo", "{}"),
+    ] {
         for accept in [
             "application/json, text/event-stream",
             "text/event-stream, application/json",
@@ -89,9 +126,16 @@ async fn accept_is_read_generously() {
             let answer = Answer::read(call.clone().with("Accept", accept).send(router).await).await;
             assert_eq!((answer.text(), answer.streamed), ("{}", false), "{accept}");
         }
-        let split = call.clone().with("Accept", "application/json").and("Accept", "text/event-stream");
+        let split = call
+            .clone()
+            .with("Accept", "application/json")
+            .and("Accept", "text/event-stream");
         assert!(!Answer::read(split.send(router).await).await.streamed);
-        assert!(!Answer::read(call.clone().without("Accept").send(router).await).await.streamed);
+        assert!(
+            !Answer::read(call.clone().without("Accept").send(router).await)
+                .await
+                .streamed
+        );
         for accept in ["text/event-stream", "text/*, application/json;q=0"] {
             let answer = Answer::read(call.clone().with("Accept", accept).send(router).await).await;
             assert_eq!((answer.text(), answer.streamed), ("{}", true), "{accept}");
@@ -107,7 +151,15 @@ async fn accept_is_read_generously() {
             ("text/plain", 415),
             ("application/x-www-form-urlencoded", 415),
         ] {
-            assert_eq!(call.clone().with("Content-Type", media).send(router).await.status, status, "{media}");
+            assert_eq!(
+                call.clone()
+                    .with("Content-Type", media)
+                    .send(router)
+                    .await
+                    .status,
+                status,
+                "{media}"
+            );
         }
         assert_eq!(call.without("Content-Type").send(router).await.status, 415);
     }
@@ -115,7 +167,10 @@ async fn accept_is_read_generously() {
 
 #[tokio::test]
 async fn pages_of_allowed_origins_may_read_every_answer() {
-    let scenario = Scenario::start_with(|options| options.allowed_origins = vec!["https://app.example".to_owned()]).await;
+    let scenario = Scenario::start_with(|options| {
+        options.allowed_origins = vec!["https://app.example".to_owned()];
+    })
+    .await;
     let _app = scenario.echo().await;
     let router = scenario.router(0);
     let page = "https://app.example";
@@ -129,9 +184,16 @@ async fn pages_of_allowed_origins_may_read_every_answer() {
             .await;
         assert_eq!(preflight.status, 204);
         assert_eq!(preflight.header("access-control-allow-origin"), Some(page));
-        assert_eq!(preflight.header("access-control-allow-headers"), Some(wanted));
+        assert_eq!(
+            preflight.header("access-control-allow-headers"),
+            Some(wanted)
+        );
         let methods = preflight.header("access-control-allow-methods").unwrap();
-        assert!(["GET", "POST", "DELETE"].iter().all(|method| methods.contains(method)));
+        assert!(
+            ["GET", "POST", "DELETE"]
+                .iter()
+                .all(|method| methods.contains(method))
+        );
         assert_eq!(preflight.header("access-control-allow-credentials"), None);
         assert!(vary(&preflight).contains("Origin"));
     }
@@ -154,7 +216,11 @@ async fn pages_of_allowed_origins_may_read_every_answer() {
     ] {
         let response = request.with("Origin", page).send(router).await;
         assert_eq!(response.status, status);
-        assert_eq!(response.header("access-control-allow-origin"), Some(page), "{status}");
+        assert_eq!(
+            response.header("access-control-allow-origin"),
+            Some(page),
+            "{status}"
+        );
         let exposed = response.header("access-control-expose-headers").unwrap();
         for header in ["Mcp-Session-Id", "WWW-Authenticate", "Retry-After"] {
             assert!(exposed.contains(header), "{exposed}");
@@ -184,7 +250,10 @@ async fn foreign_origins_and_hosts_are_refused() {
         assert_eq!(response.header("access-control-allow-origin"), None);
         assert!(response.json().await["error"]["code"].is_i64());
     }
-    let twice = call.clone().with("Origin", "http://localhost").and("Origin", "https://evil.example");
+    let twice = call
+        .clone()
+        .with("Origin", "http://localhost")
+        .and("Origin", "https://evil.example");
     assert_eq!(twice.send(router).await.status, 403);
     let preflight = Request::new(Method::OPTIONS, "/mcp")
         .with("Origin", "https://evil.example")
@@ -218,7 +287,9 @@ async fn http2_is_served_alike() {
     for response in futures_util::future::join_all(answers).await {
         assert_eq!(Answer::read(response).await.text(), "{}");
     }
-    let refused = connection.send(&call.clone().without("Authorization")).await;
+    let refused = connection
+        .send(&call.clone().without("Authorization"))
+        .await;
     assert_eq!(refused.status, 401);
     expect_challenge(&refused);
     assert_eq!(connection.send(&call.at("/nothing")).await.status, 404);
@@ -229,18 +300,35 @@ async fn answers_are_not_to_be_stored() {
     let scenario = Scenario::start().await;
     let _app = scenario.echo().await;
     let call = scenario.modern().call("1", "echo", "{}");
-    for request in [call.clone(), call.clone().without("Authorization"), call.clone().body("x"), call.at("/nothing")] {
+    for request in [
+        call.clone(),
+        call.clone().without("Authorization"),
+        call.clone().body("x"),
+        call.at("/nothing"),
+    ] {
         let response = request.send(scenario.router(0)).await;
-        assert_eq!(response.header("cache-control"), Some("no-store"), "{}", response.status);
+        assert_eq!(
+            response.header("cache-control"),
+            Some("no-store"),
+            "{}",
+            response.status
+        );
     }
 }
 
 fn expect_challenge(response: &Response) {
     assert_eq!(response.status, 401);
-    assert!(response.header("www-authenticate").is_some_and(|challenge| challenge.starts_with("Bearer")));
+    assert!(
+        response
+            .header("www-authenticate")
+            .is_some_and(|challenge| challenge.starts_with("Bearer"))
+    );
 }
 
 fn vary(response: &Response) -> String {
     let values = response.headers.get_all("vary").iter();
-    values.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join(",")
+    values
+        .map(|value| value.to_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(",")
 }

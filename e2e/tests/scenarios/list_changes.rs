@@ -18,9 +18,16 @@ async fn a_change_is_told_once_on_every_stream_of_every_router() {
     let mut app = scenario.app(&["a"]).await;
     let mut streams = Vec::new();
     for index in 0..3 {
-        for version in [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25] {
+        for version in [
+            Version::V2025_03_26,
+            Version::V2025_06_18,
+            Version::V2025_11_25,
+        ] {
             let session = scenario.session(version).await;
-            streams.push((version, open(session.stream().send(scenario.router(index)).await).await));
+            streams.push((
+                version,
+                open(session.stream().send(scenario.router(index)).await).await,
+            ));
         }
         streams.push((Version::MODERN, listen(&scenario, index, "\"sub\"").await));
     }
@@ -29,13 +36,24 @@ async fn a_change_is_told_once_on_every_stream_of_every_router() {
     // follows is the first that is told.
     let same = registration("app", &format!("[{}]", tool("a")));
     app.register(same).await;
-    app.register(registration_of("app", 1, &format!("[{}]", tool("a")), r#","instructions":"new""#)).await;
-    app.register(registration("app", &format!("[{},{}]", tool("a"), tool("b")))).await;
+    app.register(registration_of(
+        "app",
+        1,
+        &format!("[{}]", tool("a")),
+        r#","instructions":"new""#,
+    ))
+    .await;
+    app.register(registration(
+        "app",
+        &format!("[{},{}]", tool("a"), tool("b")),
+    ))
+    .await;
     for (version, events) in &mut streams {
         expect_change(events, *version).await;
     }
     // Each change is told; and between two of them nothing else comes.
-    app.register(registration("app", &format!("[{}]", tool("a")))).await;
+    app.register(registration("app", &format!("[{}]", tool("a"))))
+        .await;
     for (version, events) in &mut streams {
         expect_change(events, *version).await;
     }
@@ -55,7 +73,8 @@ async fn an_app_that_comes_back_with_the_same_tools_changes_nothing() {
     let mut modern = listen(&scenario, 2, "1").await;
     app.leave().await;
     let mut app = scenario.app(&["a"]).await;
-    app.register(registration("app", &format!("[{}]", tool("b")))).await;
+    app.register(registration("app", &format!("[{}]", tool("b"))))
+        .await;
     expect_change(&mut legacy, Version::V2025_11_25).await;
     expect_change(&mut modern, Version::MODERN).await;
     for events in [&mut legacy, &mut modern] {
@@ -85,11 +104,24 @@ async fn a_subscription_repeats_its_id_and_what_it_honours() {
         let mut events = request.send(scenario.router(0)).await.events();
         let acknowledged = events.message().await;
         schema::check(Version::MODERN, "subscriptions/listen", &acknowledged);
-        assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-        assert_eq!(acknowledged["params"]["notifications"]["toolsListChanged"], true);
-        assert_ne!(acknowledged["params"]["notifications"]["promptsListChanged"], true, "there are none");
+        assert_eq!(
+            acknowledged["method"],
+            "notifications/subscriptions/acknowledged"
+        );
+        assert_eq!(
+            acknowledged["params"]["notifications"]["toolsListChanged"],
+            true
+        );
+        assert_ne!(
+            acknowledged["params"]["notifications"]["promptsListChanged"], true,
+            "there are none"
+        );
         assert_eq!(acknowledged["params"]["_meta"][SUBSCRIPTION], value);
-        app.register(registration("app", &format!("[{}]", tool(&format!("t{}", id.len()))))).await;
+        app.register(registration(
+            "app",
+            &format!("[{}]", tool(&format!("t{}", id.len()))),
+        ))
+        .await;
         let change = events.message().await;
         assert_eq!(change["params"]["_meta"][SUBSCRIPTION], value);
     }
@@ -99,11 +131,19 @@ async fn a_subscription_repeats_its_id_and_what_it_honours() {
 async fn nothing_outside_the_filter_is_told() {
     let scenario = Scenario::start().await;
     let mut app = scenario.app(&["a"]).await;
-    let request = scenario.modern().request("1", "subscriptions/listen", r#"{"notifications":{"promptsListChanged":true}}"#);
+    let request = scenario.modern().request(
+        "1",
+        "subscriptions/listen",
+        r#"{"notifications":{"promptsListChanged":true}}"#,
+    );
     let mut filtered = request.send(scenario.router(1)).await.events();
-    assert_eq!(filtered.message().await["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        filtered.message().await["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     let mut other = listen(&scenario, 1, "1").await;
-    app.register(registration("app", &format!("[{}]", tool("b")))).await;
+    app.register(registration("app", &format!("[{}]", tool("b"))))
+        .await;
     expect_change(&mut other, Version::MODERN).await;
     for _ in 0..2 {
         filtered.comment().await;
@@ -117,8 +157,11 @@ async fn changes_of_one_client_are_not_told_to_another() {
     let mut other_app = RawApp::connect(scenario.router(1), &scenario.tokens.app("other")).await;
     other_app.register(registration("other", "[]")).await;
     let mut events = listen(&scenario, 1, "1").await;
-    other_app.register(registration("other", &format!("[{}]", tool("x")))).await;
-    app.register(registration("app", &format!("[{}]", tool("b")))).await;
+    other_app
+        .register(registration("other", &format!("[{}]", tool("x"))))
+        .await;
+    app.register(registration("app", &format!("[{}]", tool("b"))))
+        .await;
     expect_change(&mut events, Version::MODERN).await;
     events.comment().await;
 }
@@ -129,8 +172,15 @@ async fn a_subscription_needs_a_filter_and_a_stream() {
     let modern = scenario.modern();
     let router = scenario.router(0);
     let without = modern.request("1", "subscriptions/listen", "{}");
-    assert_eq!(Answer::read(without.send(router).await).await.error(), (400, -32602));
-    let listen = modern.request("1", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#);
+    assert_eq!(
+        Answer::read(without.send(router).await).await.error(),
+        (400, -32602)
+    );
+    let listen = modern.request(
+        "1",
+        "subscriptions/listen",
+        r#"{"notifications":{"toolsListChanged":true}}"#,
+    );
     let refused = listen.with("Accept", "application/json").send(router).await;
     assert_eq!(refused.status, 406);
     assert_eq!(refused.json().await["id"], 1);
@@ -163,11 +213,16 @@ async fn open(response: clientmcp_e2e::exchange::Response) -> Events {
 /// A subscription to changes of tools, acknowledged.
 async fn listen(scenario: &Scenario, router: usize, id: &str) -> Events {
     let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
-    let request = scenario.modern().request(id, "subscriptions/listen", filter);
+    let request = scenario
+        .modern()
+        .request(id, "subscriptions/listen", filter);
     let mut events = request.send(scenario.router(router)).await.events();
     let acknowledged = events.message().await;
     schema::check(Version::MODERN, "subscriptions/listen", &acknowledged);
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     events
 }
 

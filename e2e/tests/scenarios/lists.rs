@@ -16,17 +16,34 @@ async fn tools_are_listed_in_the_apps_order_word_for_word() {
         r#"{"description":"first in the alphabet", "name":"aardvark","inputSchema":{"type":"object","$defs":{"x":{"$anchor":"y"}}},"_meta":{"com.example/k":-0},"unknown":[ 1 ]}"#.to_owned(),
         tool("middle"),
     ];
-    app.register(registration("app", &format!("[{}]", definitions.join(",\n")))).await;
+    app.register(registration(
+        "app",
+        &format!("[{}]", definitions.join(",\n")),
+    ))
+    .await;
 
     let expected = format!("[{}]", definitions.join(","));
     let mut bodies = Vec::new();
     for index in 0..3 {
-        let answer = scenario.modern().ask(scenario.router(index), "tools/list", "{}").await;
+        let answer = scenario
+            .modern()
+            .ask(scenario.router(index), "tools/list", "{}")
+            .await;
         assert_eq!(answer.result()["ttlMs"], 0);
         assert_eq!(answer.result()["cacheScope"], "private");
         bodies.push(answer);
-        for version in [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25] {
-            bodies.push(scenario.session(version).await.ask(scenario.router(index), "tools/list", "{}").await);
+        for version in [
+            Version::V2025_03_26,
+            Version::V2025_06_18,
+            Version::V2025_11_25,
+        ] {
+            bodies.push(
+                scenario
+                    .session(version)
+                    .await
+                    .ask(scenario.router(index), "tools/list", "{}")
+                    .await,
+            );
         }
     }
     for answer in bodies {
@@ -43,16 +60,28 @@ async fn discover_says_what_there_is() {
     // Before there is an app, a name is made up for what is not known.
     let unknown = scenario.modern().ask(router, "server/discover", "{}").await;
     assert_eq!(unknown.result()["supportedVersions"], json!(["2026-07-28"]));
-    assert_eq!(unknown.result()["capabilities"]["tools"], json!({"listChanged": true}));
+    assert_eq!(
+        unknown.result()["capabilities"]["tools"],
+        json!({"listChanged": true})
+    );
 
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
     let more = r#","instructions":"Use it well.","ttlMs":1500"#;
-    app.register(registration_of("app", 1, &format!("[{}]", tool("echo")), more)).await;
+    app.register(registration_of(
+        "app",
+        1,
+        &format!("[{}]", tool("echo")),
+        more,
+    ))
+    .await;
     let known = scenario.modern().ask(router, "server/discover", "{}").await;
     let result = known.result();
     assert_eq!(result["instructions"], "Use it well.");
     assert_eq!(result["resultType"], "complete");
-    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(1500), &json!("private")));
+    assert_eq!(
+        (&result["ttlMs"], &result["cacheScope"]),
+        (&json!(1500), &json!("private"))
+    );
     let info = &result["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info, &json!({"name": "raw app", "version": "1"}));
     // What is declared is there, if empty; what is not does not exist.
@@ -67,7 +96,11 @@ async fn discover_says_what_there_is() {
         assert_eq!(listed.result()["cacheScope"], "private", "{method}");
     }
     assert_eq!(result["capabilities"]["completions"], Value::Null);
-    let answer = scenario.modern().request("1", "completion/complete", "{}").send(router).await;
+    let answer = scenario
+        .modern()
+        .request("1", "completion/complete", "{}")
+        .send(router)
+        .await;
     assert_eq!(Answer::read(answer).await.error(), (404, -32601));
 }
 
@@ -76,7 +109,11 @@ async fn sessions_find_empty_lists_where_they_were_promised_some() {
     let scenario = Scenario::start().await;
     let _app = scenario.echo().await;
     let router = scenario.router(2);
-    for version in [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25] {
+    for version in [
+        Version::V2025_03_26,
+        Version::V2025_06_18,
+        Version::V2025_11_25,
+    ] {
         let session = scenario.session(version).await;
         for (method, member) in [
             ("prompts/list", "prompts"),
@@ -87,7 +124,13 @@ async fn sessions_find_empty_lists_where_they_were_promised_some() {
             assert_eq!(answer.result(), &json!({ member: [] }));
         }
         assert_eq!(session.ask(router, "ping", "{}").await.result(), &json!({}));
-        let unknown = Answer::read(session.request("1", "tools/conjure", "{}").send(router).await).await;
+        let unknown = Answer::read(
+            session
+                .request("1", "tools/conjure", "{}")
+                .send(router)
+                .await,
+        )
+        .await;
         assert_eq!(unknown.error(), (200, -32601));
         assert_eq!(unknown.message["id"], 1);
     }
@@ -102,10 +145,20 @@ async fn the_list_stays_while_the_app_is_away() {
     // A node that is asked for the first time knows too: the registration is in the store.
     for index in 0..3 {
         for answer in [
-            scenario.modern().ask(scenario.router(index), "tools/list", "{}").await,
-            session.ask(scenario.router(index), "tools/list", "{}").await,
+            scenario
+                .modern()
+                .ask(scenario.router(index), "tools/list", "{}")
+                .await,
+            session
+                .ask(scenario.router(index), "tools/list", "{}")
+                .await,
         ] {
-            let names: Vec<_> = answer.result()["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+            let names: Vec<_> = answer.result()["tools"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|tool| &tool["name"])
+                .collect();
             assert_eq!(names, ["one", "two"]);
         }
     }
@@ -126,10 +179,16 @@ async fn long_lists_come_in_pages_whose_cursors_go_stale() {
     let mut params = "{}".to_owned();
     let mut cursor = Value::Null;
     for index in 0..3 {
-        let page = modern.ask(scenario.router(index), "tools/list", &params).await;
+        let page = modern
+            .ask(scenario.router(index), "tools/list", &params)
+            .await;
         let tools = page.result()["tools"].as_array().unwrap();
         sizes.push(tools.len());
-        names.extend(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        names.extend(
+            tools
+                .iter()
+                .map(|tool| tool["name"].as_str().unwrap().to_owned()),
+        );
         if index < 2 {
             cursor = page.result()["nextCursor"].clone();
             params = json!({ "cursor": cursor }).to_string();
@@ -142,9 +201,21 @@ async fn long_lists_come_in_pages_whose_cursors_go_stale() {
     assert_eq!(names, expected);
 
     app.register(tools(2_400)).await;
-    let stale = modern.ask(scenario.router(1), "tools/list", &json!({ "cursor": cursor }).to_string()).await;
+    let stale = modern
+        .ask(
+            scenario.router(1),
+            "tools/list",
+            &json!({ "cursor": cursor }).to_string(),
+        )
+        .await;
     assert_eq!(stale.error(), (200, -32602));
-    let made_up = modern.ask(scenario.router(1), "tools/list", r#"{"cursor":"page two, please"}"#).await;
+    let made_up = modern
+        .ask(
+            scenario.router(1),
+            "tools/list",
+            r#"{"cursor":"page two, please"}"#,
+        )
+        .await;
     assert_eq!(made_up.error(), (200, -32602));
 }
 
@@ -152,10 +223,28 @@ async fn long_lists_come_in_pages_whose_cursors_go_stale() {
 async fn caching_hints_of_an_app_are_made_safe() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
-    for (number, (given, expected)) in [("5000", 5_000), ("0", 0), ("-1", 0), ("1.5", 0), ("\"5\"", 0), ("null", 0)].into_iter().enumerate() {
+    for (number, (given, expected)) in [
+        ("5000", 5_000),
+        ("0", 0),
+        ("-1", 0),
+        ("1.5", 0),
+        ("\"5\"", 0),
+        ("null", 0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let tools = format!("[{}]", tool("t"));
-        app.register(registration_of("app", 1, &tools, &format!(r#","ttlMs":{given},"instructions":"{number}""#))).await;
-        let answer = Modern::new(scenario.tokens.agent(CLIENT)).ask(scenario.router(1), "tools/list", "{}").await;
+        app.register(registration_of(
+            "app",
+            1,
+            &tools,
+            &format!(r#","ttlMs":{given},"instructions":"{number}""#),
+        ))
+        .await;
+        let answer = Modern::new(scenario.tokens.agent(CLIENT))
+            .ask(scenario.router(1), "tools/list", "{}")
+            .await;
         assert_eq!(answer.result()["ttlMs"], expected, "{given}");
         assert_eq!(answer.result()["cacheScope"], "private");
     }

@@ -4,6 +4,8 @@
 //! look at what comes back, in the revisions of both eras; what the cluster says is checked
 //! against the revision's own schema wherever an app has not put anything else into it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod apps;
 mod calls;
 mod cancelling;

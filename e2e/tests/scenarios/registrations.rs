@@ -39,7 +39,9 @@ async fn a_bad_tool_is_named_and_hides_no_other() {
     let mut tools = vec![tool("good")];
     tools.extend(bad.iter().map(|(_, tool)| tool.clone()));
     tools.extend([tool("good"), tool("also_good"), "5".to_owned()]);
-    let registered = app.register(registration("app", &format!("[{}]", tools.join(",")))).await;
+    let registered = app
+        .register(registration("app", &format!("[{}]", tools.join(","))))
+        .await;
 
     let rejected = registered["rejected"].as_array().unwrap();
     let names: Vec<&Value> = rejected.iter().map(|entry| &entry["name"]).collect();
@@ -48,10 +50,23 @@ async fn a_bad_tool_is_named_and_hides_no_other() {
     assert_eq!(names, expected.iter().collect::<Vec<_>>());
     for entry in rejected {
         assert_eq!(entry["kind"], "tools");
-        assert!(entry["reason"].as_str().is_some_and(|reason| reason.len() > 10), "{entry}");
+        assert!(
+            entry["reason"]
+                .as_str()
+                .is_some_and(|reason| reason.len() > 10),
+            "{entry}"
+        );
     }
-    let listed = scenario.modern().ask(scenario.router(1), "tools/list", "{}").await;
-    let listed: Vec<_> = listed.result()["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    let listed = scenario
+        .modern()
+        .ask(scenario.router(1), "tools/list", "{}")
+        .await;
+    let listed: Vec<_> = listed.result()["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
     assert_eq!(listed, ["good", "also_good"]);
 }
 
@@ -60,8 +75,15 @@ async fn what_comes_with_later_versions_is_given_back() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
     let more = r#","prompts":[{"name":"p"}],"resources":[{"uri":"x://y","name":"y"}],"resourceTemplates":[],"completions":false"#;
-    let registered = app.register(registration_of("app", 1, &format!("[{}]", tool("t")), more)).await;
-    let kinds: Vec<_> = registered["rejected"].as_array().unwrap().iter().map(|entry| &entry["kind"]).collect();
+    let registered = app
+        .register(registration_of("app", 1, &format!("[{}]", tool("t")), more))
+        .await;
+    let kinds: Vec<_> = registered["rejected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["kind"])
+        .collect();
     assert_eq!(kinds, ["prompts", "resources"]);
 }
 
@@ -72,10 +94,21 @@ async fn registered_says_what_an_app_must_know() {
     let registered = app.register(registration("app", "[]")).await;
     assert_eq!(registered["clientId"], CLIENT);
     let hashes = registered["hashes"].as_object().unwrap();
-    assert_eq!(hashes.keys().collect::<Vec<_>>(), ["prompts", "resources", "rest", "tools"]);
+    assert_eq!(
+        hashes.keys().collect::<Vec<_>>(),
+        ["prompts", "resources", "rest", "tools"]
+    );
     assert_eq!(registered["rejected"], json!([]));
-    assert!(registered["expiresInMs"].as_u64().is_some_and(|ms| (3_500_000..=3_600_000).contains(&ms)));
-    assert!(registered["expiresAt"].as_u64().is_some_and(|at| at > clientmcp_e2e::tokens::now_s()));
+    assert!(
+        registered["expiresInMs"]
+            .as_u64()
+            .is_some_and(|ms| (3_500_000..=3_600_000).contains(&ms))
+    );
+    assert!(
+        registered["expiresAt"]
+            .as_u64()
+            .is_some_and(|at| at > clientmcp_e2e::tokens::now_s())
+    );
     let limits = &registered["limits"];
     assert_eq!(limits["maxMessageBytes"], 4_194_304);
     assert_eq!(limits["maxCallsInFlight"], 256);
@@ -88,7 +121,9 @@ async fn registered_says_what_an_app_must_know() {
 async fn a_kind_may_be_named_by_its_hash() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
-    let first = app.register(registration("app", &format!("[{}]", tool("t")))).await;
+    let first = app
+        .register(registration("app", &format!("[{}]", tool("t"))))
+        .await;
     app.leave().await;
 
     // Another connection, through another router: the cluster knows the content.
@@ -102,16 +137,32 @@ async fn a_kind_may_be_named_by_its_hash() {
     };
     let again = app.register(by_hash(&first["hashes"]["tools"])).await;
     assert_eq!(again["hashes"], first["hashes"]);
-    let listed = scenario.modern().ask(scenario.router(2), "tools/list", "{}").await;
+    let listed = scenario
+        .modern()
+        .ask(scenario.router(2), "tools/list", "{}")
+        .await;
     assert_eq!(listed.result()["tools"][0]["name"], "t");
-    let discovered = scenario.modern().ask(scenario.router(2), "server/discover", "{}").await;
-    assert_eq!(discovered.result()["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "raw app");
+    let discovered = scenario
+        .modern()
+        .ask(scenario.router(2), "server/discover", "{}")
+        .await;
+    assert_eq!(
+        discovered.result()["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "raw app"
+    );
 
     // What it does not know it asks for.
-    app.send(by_hash(&json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))).await;
+    app.send(by_hash(&json!(
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    )))
+    .await;
     assert_eq!(app.expect("need").await.value()["kinds"], json!(["tools"]));
-    app.register(registration_of("app", 2, &format!("[{}]", tool("u")), "")).await;
-    let listed = scenario.modern().ask(scenario.router(2), "tools/list", "{}").await;
+    app.register(registration_of("app", 2, &format!("[{}]", tool("u")), ""))
+        .await;
+    let listed = scenario
+        .modern()
+        .ask(scenario.router(2), "tools/list", "{}")
+        .await;
     assert_eq!(listed.result()["tools"][0]["name"], "u");
 }
 
@@ -119,7 +170,10 @@ async fn a_kind_may_be_named_by_its_hash() {
 async fn frames_that_are_none_close_with_their_code() {
     let scenario = Scenario::start().await;
     let tools = format!("[{}]", tool("t"));
-    let over = format!(r#"{{"type":"ping","padding":"{}"}}"#, "x".repeat(4 * 1024 * 1024));
+    let over = format!(
+        r#"{{"type":"ping","padding":"{}"}}"#,
+        "x".repeat(4 * 1024 * 1024)
+    );
     let cases = [
         (Frame::binary(b"{}".to_vec()), 1003),
         (Frame::text("not json"), 4400),
@@ -132,10 +186,16 @@ async fn frames_that_are_none_close_with_their_code() {
     ];
     for (index, (frame, code)) in cases.into_iter().enumerate() {
         let mut app = RawApp::connect(scenario.router(index), &scenario.tokens.app(CLIENT)).await;
-        app.register(registration_of("app", index as u64 + 1, &tools, "")).await;
+        app.register(registration_of("app", index as u64 + 1, &tools, ""))
+            .await;
         app.frame(frame.clone()).await;
         let (closed, reason) = app.closed().await;
-        assert_eq!(closed, code, "{reason} {:?}", frame.to_text().unwrap_or_default().get(..40));
+        assert_eq!(
+            closed,
+            code,
+            "{reason} {:?}",
+            frame.to_text().unwrap_or_default().get(..40)
+        );
         assert!(!reason.is_empty() && reason.len() <= 123, "{reason}");
     }
 }
@@ -162,7 +222,10 @@ async fn an_app_that_does_not_register_is_sent_away() {
     let mut silent = RawApp::connect(scenario.router(1), &scenario.tokens.app(CLIENT)).await;
     assert!(matches!(silent.next().await, Incoming::Closed(4408, _)));
     // It displaced nobody.
-    let answer = scenario.modern().use_tool(scenario.router(2), "echo", "{}").await;
+    let answer = scenario
+        .modern()
+        .use_tool(scenario.router(2), "echo", "{}")
+        .await;
     assert_eq!(answer.text(), "here");
 }
 
@@ -176,7 +239,10 @@ async fn an_app_that_falls_silent_is_gone() {
     let app = scenario.app(&["echo"]).await;
     // It reads nothing, so it answers no ping; the cluster hangs up.
     clientmcp_e2e::waiting::until("the app counts as lost", async || {
-        let answer = scenario.modern().use_tool(scenario.router(1), "unknown", "{}").await;
+        let answer = scenario
+            .modern()
+            .use_tool(scenario.router(1), "unknown", "{}")
+            .await;
         assert_eq!(answer.error(), (200, -32602));
         scenario.of_nodes("clientmcp_node_sockets").await == 0.0
     })
@@ -186,5 +252,7 @@ async fn an_app_that_falls_silent_is_gone() {
 }
 
 fn mirrored(name: &str, property: &str) -> String {
-    format!(r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"a":{property}}}}}}}"#)
+    format!(
+        r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"a":{property}}}}}}}"#
+    )
 }

@@ -37,7 +37,13 @@ async fn a_session_that_was_ended_is_unknown_to_every_router() {
     }
     // Another session of the same agent is not touched.
     let other = scenario.session(Version::V2025_11_25).await;
-    assert_eq!(other.use_tool(scenario.router(0), "echo", "{}").await.text(), "{}");
+    assert_eq!(
+        other
+            .use_tool(scenario.router(0), "echo", "{}")
+            .await
+            .text(),
+        "{}"
+    );
 }
 
 #[tokio::test]
@@ -49,7 +55,13 @@ async fn sessions_outlive_the_routers_that_began_them() {
     let restarted = Scenario::start().await;
     let _app = restarted.echo().await;
     for index in 0..3 {
-        assert_eq!(session.use_tool(restarted.router(index), "echo", "{}").await.text(), "{}");
+        assert_eq!(
+            session
+                .use_tool(restarted.router(index), "echo", "{}")
+                .await
+                .text(),
+            "{}"
+        );
     }
 }
 
@@ -61,8 +73,14 @@ async fn what_is_no_session_of_this_agent_is_404_and_no_session_at_all_is_400() 
     let session = Session::begin(scenario.router(0), &alice, Version::V2025_11_25).await;
     let bearer = |token: &str| format!("Bearer {token}");
     let foreign_secret = Tokens::new("another secret that this cluster does not know");
-    let elsewhere = Scenario::start_with(|options| options.secrets = foreign_secret.secrets()).await;
-    let forged = Session::begin(elsewhere.router(0), &foreign_secret.agent_named(CLIENT, "alice"), Version::V2025_11_25).await;
+    let elsewhere =
+        Scenario::start_with(|options| options.secrets = foreign_secret.secrets()).await;
+    let forged = Session::begin(
+        elsewhere.router(0),
+        &foreign_secret.agent_named(CLIENT, "alice"),
+        Version::V2025_11_25,
+    )
+    .await;
     let ending = scenario.tokens.ending_in(CLIENT, Scope::Call, -4);
     let expired = Session::begin(scenario.router(0), &ending, Version::V2025_11_25).await;
     // The session goes with the token under which it began, whatever token is shown with it.
@@ -74,9 +92,15 @@ async fn what_is_no_session_of_this_agent_is_404_and_no_session_at_all_is_400() 
     let mut tampered = session.id().to_owned();
     tampered.replace_range(3..4, if &tampered[3..4] == "A" { "B" } else { "A" });
     let foreign = [
-        (session.id().to_owned(), scenario.tokens.agent_named(CLIENT, "bob")),
+        (
+            session.id().to_owned(),
+            scenario.tokens.agent_named(CLIENT, "bob"),
+        ),
         (session.id().to_owned(), scenario.tokens.agent(CLIENT)),
-        (session.id().to_owned(), scenario.tokens.agent_named("other", "alice")),
+        (
+            session.id().to_owned(),
+            scenario.tokens.agent_named("other", "alice"),
+        ),
         (forged.id().to_owned(), alice.clone()),
         (expired.id().to_owned(), scenario.tokens.agent(CLIENT)),
         (tampered, alice.clone()),
@@ -85,18 +109,34 @@ async fn what_is_no_session_of_this_agent_is_404_and_no_session_at_all_is_400() 
         (uuid_like(), alice.clone()),
     ];
     for (id, token) in &foreign {
-        for request in [session.request("1", "tools/list", "{}"), session.stream(), session.end()] {
-            let response = request.with("Mcp-Session-Id", id).with("Authorization", bearer(token)).send(router).await;
+        for request in [
+            session.request("1", "tools/list", "{}"),
+            session.stream(),
+            session.end(),
+        ] {
+            let response = request
+                .with("Mcp-Session-Id", id)
+                .with("Authorization", bearer(token))
+                .send(router)
+                .await;
             assert_eq!(response.status, 404, "{id}");
         }
     }
-    let without = session.request("7", "tools/list", "{}").without("Mcp-Session-Id").send(router).await;
+    let without = session
+        .request("7", "tools/list", "{}")
+        .without("Mcp-Session-Id")
+        .send(router)
+        .await;
     assert_eq!(without.status, 400);
     assert_eq!(without.json().await["id"], 7);
     for request in [session.stream(), session.end()] {
         let response = request.without("Mcp-Session-Id").send(router).await;
         assert_eq!(response.status, 405);
-        assert!(response.header("allow").is_some_and(|allow| allow.contains("POST")));
+        assert!(
+            response
+                .header("allow")
+                .is_some_and(|allow| allow.contains("POST"))
+        );
     }
     // And the session itself stands.
     session.ask(router, "ping", "{}").await;
@@ -118,30 +158,59 @@ async fn a_newer_stream_ends_the_older() {
     // A stream of another session does not.
     let other = scenario.session(Version::V2025_11_25).await;
     let _other = other.stream().send(scenario.router(0)).await.events();
-    app.register(clientmcp_e2e::raw_app::registration("app", "[]")).await;
-    assert_eq!(old.message().await["method"], "notifications/tools/list_changed");
+    app.register(clientmcp_e2e::raw_app::registration("app", "[]"))
+        .await;
+    assert_eq!(
+        old.message().await["method"],
+        "notifications/tools/list_changed"
+    );
 }
 
 #[tokio::test]
 async fn a_session_begins_before_its_app() {
     let scenario = Scenario::start().await;
     let session = scenario.session(Version::V2025_11_25).await;
-    assert_eq!(session.ask(scenario.router(1), "tools/list", "{}").await.result()["tools"], serde_json::json!([]));
+    assert_eq!(
+        session
+            .ask(scenario.router(1), "tools/list", "{}")
+            .await
+            .result()["tools"],
+        serde_json::json!([])
+    );
     let _app = scenario.echo().await;
-    assert_eq!(session.use_tool(scenario.router(2), "echo", "{}").await.text(), "{}");
+    assert_eq!(
+        session
+            .use_tool(scenario.router(2), "echo", "{}")
+            .await
+            .text(),
+        "{}"
+    );
 }
 
 #[tokio::test]
 async fn initialize_gives_what_the_app_says_of_itself() {
     let scenario = Scenario::start().await;
-    let mut app = clientmcp_e2e::raw_app::RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
+    let mut app =
+        clientmcp_e2e::raw_app::RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT))
+            .await;
     let more = r#","instructions":"Be kind.""#;
-    app.register(clientmcp_e2e::raw_app::registration_of("app", 1, "[]", more)).await;
-    let response = session::initialize(&scenario.tokens.agent(CLIENT), "2025-11-25").send(scenario.router(1)).await;
+    app.register(clientmcp_e2e::raw_app::registration_of(
+        "app", 1, "[]", more,
+    ))
+    .await;
+    let response = session::initialize(&scenario.tokens.agent(CLIENT), "2025-11-25")
+        .send(scenario.router(1))
+        .await;
     let result = &response.json().await["result"];
-    assert_eq!(result["serverInfo"], serde_json::json!({"name": "raw app", "version": "1"}));
+    assert_eq!(
+        result["serverInfo"],
+        serde_json::json!({"name": "raw app", "version": "1"})
+    );
     assert_eq!(result["instructions"], "Be kind.");
-    assert_eq!(result["capabilities"]["tools"], serde_json::json!({"listChanged": true}));
+    assert_eq!(
+        result["capabilities"]["tools"],
+        serde_json::json!({"listChanged": true})
+    );
 }
 
 #[tokio::test]
@@ -153,7 +222,10 @@ async fn requests_of_one_session_run_side_by_side() {
         let (session, router) = (session.clone(), scenario.router(index));
         async move {
             let arguments = format!(r#"{{"n":{index}}}"#);
-            assert_eq!(session.use_tool(router, "echo", &arguments).await.text(), arguments);
+            assert_eq!(
+                session.use_tool(router, "echo", &arguments).await.text(),
+                arguments
+            );
         }
     });
     futures_util::future::join_all(requests).await;
@@ -163,10 +235,16 @@ async fn requests_of_one_session_run_side_by_side() {
 async fn a_modern_request_does_not_mind_a_session_header() {
     let scenario = Scenario::start().await;
     let _app = scenario.echo().await;
-    let request = scenario.modern().call("1", "echo", "{}").with("Mcp-Session-Id", "whatever");
+    let request = scenario
+        .modern()
+        .call("1", "echo", "{}")
+        .with("Mcp-Session-Id", "whatever");
     assert_eq!(request.send(scenario.router(0)).await.status, 200);
     let get = Request::new(Method::GET, "/mcp")
-        .with("Authorization", format!("Bearer {}", scenario.tokens.agent(CLIENT)))
+        .with(
+            "Authorization",
+            format!("Bearer {}", scenario.tokens.agent(CLIENT)),
+        )
         .with("Accept", "text/event-stream")
         .with("Mcp-Session-Id", "whatever")
         .with("MCP-Protocol-Version", "2026-07-28");

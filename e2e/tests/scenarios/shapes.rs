@@ -16,7 +16,10 @@ async fn ids_are_strings_or_integers_and_come_back_as_they_were() {
     let modern = scenario.modern();
     let router = scenario.router(1);
     for id in ["null", "1.5", "1.0", "1e3", "true", "{}", "[1]"] {
-        for request in [session.call(id, "echo", "{}"), modern.call(id, "echo", "{}")] {
+        for request in [
+            session.call(id, "echo", "{}"),
+            modern.call(id, "echo", "{}"),
+        ] {
             let response = request.send(router).await;
             assert_eq!(response.status, 400, "{id}");
             let error = response.json().await;
@@ -26,12 +29,30 @@ async fn ids_are_strings_or_integers_and_come_back_as_they_were() {
     }
     // A missing id makes a notification: accepted, not answered, and not passed on.
     let body = r#"{"name":"echo","arguments":{"never":true}}"#;
-    for request in [session.notification("tools/call", body), modern.notification("tools/call", body)] {
+    for request in [
+        session.notification("tools/call", body),
+        modern.notification("tools/call", body),
+    ] {
         let response = request.send(router).await;
-        assert_eq!((response.status.as_u16(), response.bytes().await.len()), (202, 0));
+        assert_eq!(
+            (response.status.as_u16(), response.bytes().await.len()),
+            (202, 0)
+        );
     }
-    for id in ["0", "\"\"", "-1", "1", "\"1\"", "9007199254740993", "123456789012345678901234567890", "\"\\u0041\\n\""] {
-        for request in [session.call(id, "echo", "{}"), modern.call(id, "echo", "{}")] {
+    for id in [
+        "0",
+        "\"\"",
+        "-1",
+        "1",
+        "\"1\"",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        "\"\\u0041\\n\"",
+    ] {
+        for request in [
+            session.call(id, "echo", "{}"),
+            modern.call(id, "echo", "{}"),
+        ] {
             let asked = tokio::spawn(async move { Answer::read(request.send(router).await).await });
             // The app never saw the calls before: the first is this.
             let call = app.expect("call").await;
@@ -50,7 +71,11 @@ async fn junk_is_answered_and_goes_nowhere() {
     let session = scenario.session(Version::V2025_11_25).await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
     let utf16: Vec<u8> = call.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{}{}}}}}"#, "[".repeat(200), "]".repeat(200));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{}{}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
     let junk: [(&[u8], i64); 27] = [
         (b"", -32700),
         (b" \r\n\t", -32700),
@@ -81,7 +106,13 @@ async fn junk_is_answered_and_goes_nowhere() {
         (deep.as_bytes(), -32600),
     ];
     for (body, code) in junk {
-        for request in [modern.post(body.to_vec()).with("Mcp-Method", "tools/call").with("Mcp-Name", "echo"), session.post(body.to_vec())] {
+        for request in [
+            modern
+                .post(body.to_vec())
+                .with("Mcp-Method", "tools/call")
+                .with("Mcp-Name", "echo"),
+            session.post(body.to_vec()),
+        ] {
             let response = request.send(scenario.router(1)).await;
             let shown = String::from_utf8_lossy(body).into_owned();
             assert_eq!(response.status, 400, "{shown}");
@@ -99,10 +130,21 @@ async fn arrays_are_refused_whole_outside_2025_03_26() {
     let mut app = scenario.app(&["echo"]).await;
     let one = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
     let large = format!("[{}]", vec![one; 10_000].join(","));
-    let bodies = ["[]".to_owned(), "[{}]".to_owned(), format!("[{one}]"), format!("[{one},5]"), large];
+    let bodies = [
+        "[]".to_owned(),
+        "[{}]".to_owned(),
+        format!("[{one}]"),
+        format!("[{one},5]"),
+        large,
+    ];
     let mut requests: Vec<Request> = Vec::new();
     for body in &bodies {
-        requests.push(scenario.modern().post(body.clone()).with("Mcp-Method", "tools/call"));
+        requests.push(
+            scenario
+                .modern()
+                .post(body.clone())
+                .with("Mcp-Method", "tools/call"),
+        );
         for version in [Version::V2025_06_18, Version::V2025_11_25] {
             requests.push(scenario.session(version).await.post(body.clone()));
         }
@@ -144,7 +186,10 @@ async fn batches_of_2025_03_26_are_answered_as_json() {
 
     let notices = r#"[{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":9,"result":{}}]"#;
     let response = session.post(notices).send(router).await;
-    assert_eq!((response.status.as_u16(), response.bytes().await.len()), (202, 0));
+    assert_eq!(
+        (response.status.as_u16(), response.bytes().await.len()),
+        (202, 0)
+    );
 
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
@@ -155,7 +200,12 @@ async fn batches_of_2025_03_26_are_answered_as_json() {
         ("[]".to_owned(), 400),
         (format!("[{ping},{{}}]"), 400),
     ] {
-        assert_eq!(session.post(body.clone()).send(router).await.status, status, "{}", body.len());
+        assert_eq!(
+            session.post(body.clone()).send(router).await.status,
+            status,
+            "{}",
+            body.len()
+        );
     }
 }
 
@@ -165,8 +215,16 @@ async fn notifications_and_responses_are_accepted_without_a_word() {
     let router = scenario.router(1);
     let modern = scenario.modern();
     let legacy = scenario.session(Version::V2025_11_25).await;
-    for method in ["notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed", "notifications/made_up"] {
-        for request in [legacy.notification(method, "{}"), modern.notification(method, "{}")] {
+    for method in [
+        "notifications/initialized",
+        "notifications/cancelled",
+        "notifications/roots/list_changed",
+        "notifications/made_up",
+    ] {
+        for request in [
+            legacy.notification(method, "{}"),
+            modern.notification(method, "{}"),
+        ] {
             let response = request.send(router).await;
             assert_eq!(response.status, 202, "{method}");
             assert_eq!(response.header("content-type"), None);
@@ -181,9 +239,28 @@ async fn notifications_and_responses_are_accepted_without_a_word() {
 
     // What is refused is refused all the same.
     let notice = legacy.notification("notifications/initialized", "{}");
-    assert_eq!(notice.clone().with("Authorization", "Bearer x").send(router).await.status, 401);
-    assert_eq!(notice.clone().with("Mcp-Session-Id", "x").send(router).await.status, 404);
-    assert_eq!(notice.without("Mcp-Session-Id").send(router).await.status, 400);
+    assert_eq!(
+        notice
+            .clone()
+            .with("Authorization", "Bearer x")
+            .send(router)
+            .await
+            .status,
+        401
+    );
+    assert_eq!(
+        notice
+            .clone()
+            .with("Mcp-Session-Id", "x")
+            .send(router)
+            .await
+            .status,
+        404
+    );
+    assert_eq!(
+        notice.without("Mcp-Session-Id").send(router).await.status,
+        400
+    );
 }
 
 #[tokio::test]
@@ -195,15 +272,25 @@ async fn line_ends_between_tokens_become_blanks_and_nothing_else_changes() {
     let session = scenario.session(Version::V2025_11_25).await;
     for (request, accept) in [
         (session.call("1", "echo", arguments), "application/json"),
-        (scenario.modern().call("1", "echo", arguments), "text/event-stream"),
+        (
+            scenario.modern().call("1", "echo", arguments),
+            "text/event-stream",
+        ),
     ] {
         let (request, router) = (request.with("Accept", accept), scenario.router(0));
         let asked = tokio::spawn(async move { Answer::read(request.send(router).await).await });
         let call = app.expect("call").await;
         assert_eq!(call.arguments(), expected);
-        app.result(&call, &format!("{{\"content\":[],\r\n\"_meta\":{arguments}}}")).await;
+        app.result(
+            &call,
+            &format!("{{\"content\":[],\r\n\"_meta\":{arguments}}}"),
+        )
+        .await;
         let raw = String::from_utf8(asked.await.unwrap().raw.to_vec()).unwrap();
-        assert!(raw.contains(&format!("\"_meta\":{expected}")) || raw.contains(&expected[1..]), "{raw}");
+        assert!(
+            raw.contains(&format!("\"_meta\":{expected}")) || raw.contains(&expected[1..]),
+            "{raw}"
+        );
         assert!(!raw.contains(['\r', '\n']), "{raw}");
     }
 }
@@ -211,7 +298,8 @@ async fn line_ends_between_tokens_become_blanks_and_nothing_else_changes() {
 /// What came before reached the app in no way: the first that it hears is this call.
 async fn expect_nothing_so_far(scenario: &Scenario, app: &mut RawApp) {
     let (modern, router) = (scenario.modern(), scenario.router(1));
-    let asked = tokio::spawn(async move { modern.use_tool(router, "echo", r#"{"marker":1}"#).await });
+    let asked =
+        tokio::spawn(async move { modern.use_tool(router, "echo", r#"{"marker":1}"#).await });
     let call = app.expect("call").await;
     assert_eq!(call.arguments(), r#"{"marker":1}"#);
     app.result(&call, &text_result("x")).await;

@@ -26,7 +26,10 @@ async fn arguments_up_to_the_limit_arrive_and_larger_ones_are_413() {
         ("\u{1f600}", MESSAGE_BYTES - ENVELOPE),
     ] {
         let arguments = filled(fill, bytes);
-        for request in [session.call("1", "measure", &arguments), modern.call("1", "measure", &arguments)] {
+        for request in [
+            session.call("1", "measure", &arguments),
+            modern.call("1", "measure", &arguments),
+        ] {
             for request in [request.clone(), request.chunked()] {
                 let answer = Answer::read(request.send(scenario.router(1)).await).await;
                 assert_eq!(answer.text(), arguments.len().to_string());
@@ -35,7 +38,10 @@ async fn arguments_up_to_the_limit_arrive_and_larger_ones_are_413() {
     }
     for bytes in [MESSAGE_BYTES, MESSAGE_BYTES + 1, 5_000_000, 16_100_000] {
         let arguments = filled("x", bytes);
-        for request in [session.call("1", "measure", &arguments), modern.call("1", "measure", &arguments)] {
+        for request in [
+            session.call("1", "measure", &arguments),
+            modern.call("1", "measure", &arguments),
+        ] {
             for request in [request.clone(), request.chunked()] {
                 let response = request.send(scenario.router(2)).await;
                 assert_eq!(response.status, 413, "{bytes}");
@@ -79,9 +85,19 @@ async fn results_up_to_the_limit_arrive_in_both_forms() {
     let session = scenario.session(Version::V2025_06_18).await;
     for bytes in sizes {
         let arguments = format!(r#"{{"bytes":{bytes}}}"#);
-        for request in [session.call("1", "fill", &arguments), scenario.modern().call("1", "fill", &arguments)] {
+        for request in [
+            session.call("1", "fill", &arguments),
+            scenario.modern().call("1", "fill", &arguments),
+        ] {
             for accept in ["application/json", "text/event-stream"] {
-                let answer = Answer::read(request.clone().with("Accept", accept).send(scenario.router(1)).await).await;
+                let answer = Answer::read(
+                    request
+                        .clone()
+                        .with("Accept", accept)
+                        .send(scenario.router(1))
+                        .await,
+                )
+                .await;
                 assert_eq!(answer.text().len(), bytes);
             }
         }
@@ -95,7 +111,8 @@ async fn an_app_that_breaks_the_message_limit_is_closed_and_its_call_unknown() {
     let (modern, router) = (scenario.modern(), scenario.router(1));
     let asked = tokio::spawn(async move { modern.use_tool(router, "fill", "{}").await });
     let call = app.expect("call").await;
-    app.result(&call, &text_result(&"x".repeat(MESSAGE_BYTES))).await;
+    app.result(&call, &text_result(&"x".repeat(MESSAGE_BYTES)))
+        .await;
     assert_eq!(app.closed().await.0, 1009);
     assert_eq!(asked.await.unwrap().outcome(), "unknown");
 }
@@ -104,7 +121,10 @@ async fn an_app_that_breaks_the_message_limit_is_closed_and_its_call_unknown() {
 async fn headers_over_the_limit_are_431() {
     let scenario = Scenario::start().await;
     let request = scenario.modern().call("1", "x", "{}");
-    let response = request.with("X-Large", "x".repeat(70_000)).send(scenario.router(0)).await;
+    let response = request
+        .with("X-Large", "x".repeat(70_000))
+        .send(scenario.router(0))
+        .await;
     assert_eq!(response.status, 431);
 }
 
