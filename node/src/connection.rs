@@ -32,7 +32,7 @@ use tokio::sync::Notify;
 
 use crate::content::Registration;
 use crate::link::Link;
-use crate::registry::{Holding, Installed, Registering};
+use crate::registry::{Changing, Holding, Installed};
 use crate::socket::Frame;
 use crate::state::NodeState;
 
@@ -58,7 +58,7 @@ struct State {
     /// The claim under which the client ID is held; `None` before and after.
     claim: Option<Claim>,
     /// There from the first register until it was claimed.
-    registering: Option<Registering>,
+    registering: Option<Changing>,
     /// When the reading task wakes by itself.
     armed: Option<Tick>,
     /// The payload of the peer's latest ping that was not answered yet.

@@ -51,8 +51,10 @@ pub(crate) const RENEW_BATCH: usize = 500;
 pub(crate) const LOOKUPS_AT_ONCE: usize = 256;
 /// A lookup waits so long for a register that is under way here.
 pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(2);
-/// While somebody watches an absent client ID, its record is read so often.
+/// While somebody watches an absent client ID, its record is read again after this time.
 pub(crate) const WATCH_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The longer it stays absent, the less often, but at least so often.
+pub(crate) const WATCH_POLL_MAX: Duration = Duration::from_secs(15);
 /// Sessions of one client ID whose end is remembered in memory.
 pub(crate) const ENDED_SESSIONS: usize = limits::ENDED_SESSIONS_PER_CLIENT;
 

@@ -40,6 +40,8 @@ struct Calls {
     unsettled: HashMap<CallId, Weak<Connection>>,
     /// Calls whose app is being looked for.
     sought: HashMap<CallId, AbortHandle>,
+    /// Nobody reads this link any more.
+    lost: bool,
 }
 
 impl Link {
@@ -76,6 +78,10 @@ impl Link {
 
     fn runs_at(&self, id: CallId) -> Option<Arc<Connection>> {
         self.calls().running.get(&id).and_then(Weak::upgrade)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.calls().lost
     }
 
     /// Takes a call off the list. If its app remembers calls, it waits to be settled.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clientmcp_cluster::view::View;
@@ -14,6 +14,7 @@ use clientmcp_proto::headers;
 use clientmcp_proto::transport::{Probing, endpoint};
 use clientmcp_proto::v1::bridge_client::BridgeClient;
 use clientmcp_proto::v1::{DisplaceRequest, DisplaceResponse, IdentifyRequest};
+use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
@@ -29,11 +30,17 @@ pub(crate) enum PeerError {
     Silent,
 }
 
+/// When an address was asked, and what it said. Locked while it is asked.
+type Probe = tokio::sync::Mutex<Option<(Instant, Result<Incarnation, PeerError>)>>;
+
 /// Connections to other nodes, one for each address, opened when they are first needed.
 #[derive(Debug)]
 pub(crate) struct Peers {
     channels: Mutex<HashMap<String, Channel>>,
+    /// The last probe of each address that was asked about.
+    probes: Mutex<HashMap<String, Arc<Probe>>>,
     probing: Probing,
+    probe_again: Duration,
     answer_within: Duration,
     cluster_key: MetadataValue<Ascii>,
 }
@@ -50,6 +57,8 @@ impl Peers {
                 probe_interval: timings.probe_interval,
                 probe_timeout: timings.probe_timeout,
             },
+            probes: Mutex::default(),
+            probe_again: timings.heartbeat,
             answer_within: timings.connect_timeout + timings.probe_timeout,
             cluster_key,
         }
@@ -74,10 +83,30 @@ impl Peers {
         Ok(Incarnation(answer.incarnation))
     }
 
+    /// As [`identify`](Self::identify), asked at most once at a time and once per heartbeat,
+    /// however many want to know.
+    pub(crate) async fn probe(&self, address: &str) -> Result<Incarnation, PeerError> {
+        let probe = {
+            let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+            probes.entry(address.to_owned()).or_default().clone()
+        };
+        let mut last = probe.lock().await;
+        if let Some((at, answer)) = *last
+            && at.elapsed() < self.probe_again
+        {
+            return answer;
+        }
+        let answer = self.identify(address).await;
+        *last = Some((Instant::now(), answer));
+        answer
+    }
+
     /// Lets connections to addresses go that no member has any more.
     pub(crate) fn retain(&self, view: &View) {
         let is_known = |address: &String| view.nodes().any(|node| node.address == *address);
         self.lock().retain(|address, _| is_known(address));
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.retain(|address, _| is_known(address));
     }
 
     async fn answer<T>(

@@ -43,16 +43,14 @@ pub(crate) async fn find(
     client_id: &ClientId,
     session: Option<&str>,
 ) -> Place {
-    let registering = match node.registry.find(client_id, session) {
+    let changing = match node.registry.find(client_id, session) {
         Found::Here(holding) => return Place::Here(holding),
         Found::SessionEnded => return Place::SessionEnded,
-        Found::NotHere { registering } => registering,
+        Found::NotHere { changing } => changing,
     };
-    if registering {
-        await_register(node, client_id).await;
+    if changing {
+        await_change(node, client_id).await;
     }
-    let turn = node.lookups.acquire().await;
-    let _turn = turn.expect("the semaphore is never closed");
     let read = read(node, client_id, session).await;
     // It may have come while the store was asked.
     match (node.registry.find(client_id, session), read) {
@@ -66,19 +64,19 @@ pub(crate) async fn find(
     }
 }
 
-/// Waits for a register that is under way here, for a little while.
-async fn await_register(node: &NodeState, client_id: &ClientId) {
+/// Waits for a register or a release that is under way here, for a little while.
+async fn await_change(node: &NodeState, client_id: &ClientId) {
     let mut presence = node.registry.presence(client_id);
-    let registered = async {
+    let settled = async {
         while matches!(
             node.registry.find(client_id, None),
-            Found::NotHere { registering: true }
+            Found::NotHere { changing: true }
         ) {
             presence.changed().await;
         }
     };
     // Whatever came of it is looked at next.
-    let _ = tokio::time::timeout(limits::REGISTER_WAIT, registered).await;
+    let _ = tokio::time::timeout(limits::REGISTER_WAIT, settled).await;
 }
 
 async fn read(
@@ -86,6 +84,9 @@ async fn read(
     client_id: &ClientId,
     session: Option<&str>,
 ) -> Result<Place, StoreError> {
+    // Around the store alone: a holder that does not answer a probe holds up no other lookup.
+    let turn = node.lookups.acquire().await;
+    let turn = turn.expect("the semaphore is never closed");
     if let Some(session) = session {
         let ended = node.store.ended_sessions(client_id).await?;
         if ended.iter().any(|ended| ended == session) {
@@ -95,6 +96,7 @@ async fn read(
     let Some(record) = node.store.record(client_id).await? else {
         return Ok(Place::Absent(absent(Why::NeverSeen, Duration::ZERO), None));
     };
+    drop(turn);
     judge(node, client_id, record).await
 }
 
@@ -157,7 +159,7 @@ pub(crate) async fn just_joined(
 /// that never got its answer.
 fn give_back(node: &Arc<NodeState>, client_id: &ClientId, claim: Claim) -> Absent {
     let found = node.registry.find(client_id, None);
-    if matches!(found, Found::NotHere { registering: false }) {
+    if matches!(found, Found::NotHere { changing: false }) {
         tracing::info!(%client_id, "giving a claim back that nobody here has");
         let client_id = client_id.clone();
         let giving = claims::release(node.clone(), client_id, claim, Departure::Lost);
@@ -167,7 +169,7 @@ fn give_back(node: &Arc<NodeState>, client_id: &ClientId, claim: Claim) -> Absen
 }
 
 async fn answers(node: &NodeState, address: &str, holder: &Holder) -> bool {
-    node.peers.identify(address).await == Ok(holder.claim.incarnation)
+    node.peers.probe(address).await == Ok(holder.claim.incarnation)
 }
 
 fn why(node: &NodeState, departure: Departure, ago: Duration) -> Why {

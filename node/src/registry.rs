@@ -3,7 +3,7 @@
 //! One table behind one lock. Every change is a short step that awaits nothing, so that what was
 //! checked still holds when it is acted on: a holding is removed only by whoever names its claim,
 //! compared whole, and replaced only by a higher epoch. An entry is there while somebody needs
-//! it: a holding, a register under way, a watcher.
+//! it: a holding, a register or a release under way, a watcher.
 //!
 //! A connection may lock the table while it is locked itself, never the other way round.
 
@@ -74,8 +74,9 @@ pub(crate) enum Found {
     Here(Box<Holding>),
     /// The session in whose name it was asked was ended.
     SessionEnded,
-    /// It is not held here. `registering`: that may change in a moment.
-    NotHere { registering: bool },
+    /// It is not held here. `changing`: what the store says
+    /// of it may be out of date in a moment.
+    NotHere { changing: bool },
 }
 
 /// What became of a wish to hold a client ID.
@@ -109,7 +110,7 @@ impl Registry {
     pub(crate) fn find(&self, client_id: &ClientId, session: Option<&str>) -> Found {
         let entries = self.lock();
         let Some(entry) = entries.get(client_id) else {
-            return Found::NotHere { registering: false };
+            return Found::NotHere { changing: false };
         };
         if session.is_some_and(|session| entry.is_ended(session)) {
             return Found::SessionEnded;
@@ -117,7 +118,7 @@ impl Registry {
         match &entry.holding {
             Some(holding) => Found::Here(holding.clone()),
             None => Found::NotHere {
-                registering: entry.registering > 0,
+                changing: entry.changing > 0,
             },
         }
     }
@@ -139,11 +140,11 @@ impl Registry {
         Ok(holding.map(|holding| holding.connection.clone()))
     }
 
-    /// Notes that a register is under way, until the guard is dropped.
-    pub(crate) fn begin_register(self: &Arc<Self>, client_id: &ClientId) -> Registering {
+    /// Notes that a register or a release is under way, until the guard is dropped.
+    pub(crate) fn begin_change(self: &Arc<Self>, client_id: &ClientId) -> Changing {
         let mut entries = self.lock();
-        entries.entry(client_id.clone()).or_default().registering += 1;
-        Registering {
+        entries.entry(client_id.clone()).or_default().changing += 1;
+        Changing {
             registry: self.clone(),
             client_id: client_id.clone(),
         }
@@ -280,18 +281,18 @@ impl Registry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionWasEnded;
 
-/// A register is under way.
+/// A register or a release is under way.
 #[derive(Debug)]
-pub(crate) struct Registering {
+pub(crate) struct Changing {
     registry: Arc<Registry>,
     client_id: ClientId,
 }
 
-impl Drop for Registering {
+impl Drop for Changing {
     fn drop(&mut self) {
         let mut entries = self.registry.lock();
         if let Some(entry) = entries.get_mut(&self.client_id) {
-            entry.registering -= 1;
+            entry.changing -= 1;
             // Whoever waits for it looks again.
             entry.announce();
         }

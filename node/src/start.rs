@@ -107,8 +107,10 @@ impl Node {
         let public = match (&public_listener, config.public_listen) {
             (Some(listener), Some(addr)) => {
                 let addr = local_addr(listener, "--public-listen", addr)?;
+                // A proxy on this host passes on the name by which apps reach it.
+                let hosts = public_host(&config);
                 let policy =
-                    OriginPolicy::new(addr.ip().is_loopback(), &[], &config.allowed_origins)?;
+                    OriginPolicy::new(addr.ip().is_loopback(), &hosts, &config.allowed_origins)?;
                 Some((addr, policy))
             }
             _ => None,
@@ -276,6 +278,13 @@ impl Node {
             stop.cancelled().await;
         });
     }
+}
+
+/// The host of the public URL, if there is one.
+fn public_host(config: &Config) -> Vec<String> {
+    let url = config.public_url.as_deref().unwrap_or_default();
+    let uri = url.parse::<http::Uri>().unwrap_or_default();
+    uri.host().map(str::to_owned).into_iter().collect()
 }
 
 /// Runs a task that never ends by itself.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use clientmcp_cluster::membership::Membership;
 use clientmcp_cluster::store::Store;
 use clientmcp_core::close::Closing;
 use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_core::limits::CLAIM_TTL_MS;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{BearerToken, ScopeError, ServeGrant, TokenError, Verifier};
@@ -89,7 +91,8 @@ impl NodeState {
         peers: Peers,
         registry: &prometheus::Registry,
     ) -> Self {
-        let content_ttl = config.timings.claim_ttl + config.timings.registration_retention;
+        let claim_ttl = Duration::from_millis(CLAIM_TTL_MS);
+        let content_ttl = claim_ttl + config.timings.registration_retention;
         Self {
             member_id: config.member_id.clone(),
             incarnation,

@@ -76,8 +76,9 @@ pub(crate) fn answer(
     let place = request.extensions().get::<Place>().cloned();
     // Nothing of the request outlives this function: its headers pin a buffer of many KiB.
     let upgrade = hyper::upgrade::on(&mut request);
+    let serving = serve(node.clone(), upgrade, admitted, place.clone());
     node.sockets
-        .spawn(serve(node.clone(), upgrade, admitted, place));
+        .spawn(until_abort(node.clone(), serving, place));
     switching(&handshake)
 }
 
@@ -117,10 +118,9 @@ fn admit<B>(
 ) -> Admitted {
     if let Door::Public(policy) = door {
         let authority = request.uri().authority().map(http::uri::Authority::as_str);
-        policy.check(authority, request.headers()).map_err(|_| {
-            let reason = "this page's origin is not allowed: list it with --allowed-origin";
-            Closing::new(CloseCode::Forbidden, reason)
-        })?;
+        policy
+            .check(authority, request.headers())
+            .map_err(|error| Closing::new(CloseCode::Forbidden, error.message))?;
     }
     let token = handshake.token.as_ref().map_err(|error| error.closing())?;
     node.verify(token)

@@ -4,6 +4,7 @@
 //! the latest state instead of a queue of old ones.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clientmcp_core::ids::ClientId;
 use clientmcp_proto::v1::watch_event::Event;
@@ -36,6 +37,7 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
         presence: watching.presence,
         end: watching.end,
         told: None,
+        look_again: limits::WATCH_POLL_INTERVAL,
         is_over: false,
     };
     let events = stream::unfold(watcher, |mut watcher| async {
@@ -64,6 +66,8 @@ struct Watcher {
     end: Option<oneshot::Receiver<StreamEnd>>,
     /// The last state that was told.
     told: Option<State>,
+    /// While the client ID is absent: after which time its record is read again.
+    look_again: Duration,
     is_over: bool,
 }
 
@@ -146,10 +150,14 @@ impl Watcher {
             return None;
         }
         self.told = Some(state.clone());
+        self.look_again = limits::WATCH_POLL_INTERVAL;
         Some(Event::State(state))
     }
 
     async fn wake(&mut self) -> Wake {
+        // Up to half as long again, so that many watchers do not ask at the same moment.
+        let look_again = self.look_again.mul_f64(rand::random_range(1.0..1.5));
+        self.look_again = (2 * self.look_again).min(limits::WATCH_POLL_MAX);
         let is_connected = self.told.as_ref().is_some_and(|told| told.connected);
         let ended = async {
             match &mut self.end {
@@ -163,7 +171,7 @@ impl Watcher {
             // An app that is still held here is watched here, until its socket ends.
             () = self.node.draining.cancelled(), if !is_connected => Wake::Drain,
             // While it is absent it may register elsewhere, which nobody tells this node.
-            () = sleep(limits::WATCH_POLL_INTERVAL), if !is_connected => Wake::Look,
+            () = sleep(look_again), if !is_connected => Wake::Look,
         }
     }
 }

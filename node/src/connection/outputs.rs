@@ -22,7 +22,7 @@ impl Connection {
                     self.spawn(claims::look_up(self.clone(), wanted));
                 }
                 Output::Claim(input) => {
-                    let begin = || self.node.registry.begin_register(&self.client_id);
+                    let begin = || self.node.registry.begin_change(&self.client_id);
                     state.registering.get_or_insert_with(begin);
                     self.spawn(claims::claim(self.clone(), *input));
                 }
@@ -107,11 +107,16 @@ impl Connection {
         let Some(claim) = state.claim.take() else {
             return;
         };
+        // Until the store knows, nobody goes by what it says.
+        let changing = self.node.registry.begin_change(&self.client_id);
         if self.node.registry.remove(&self.client_id, &claim).is_some() {
             self.node.metrics.apps.dec();
             let node = self.node.clone();
             let client_id = self.client_id.clone();
-            self.spawn(claims::release(node, client_id, claim, departure));
+            self.spawn(async move {
+                claims::release(node, client_id, claim, departure).await;
+                drop(changing);
+            });
         }
     }
 

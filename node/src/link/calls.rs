@@ -90,7 +90,13 @@ impl Link {
         let call = &mut delivery.request.call;
         call.deadline = call.deadline.saturating_sub(delivery.arrived.elapsed());
         match connection.call(self, delivery.request) {
-            Ok(()) => None,
+            Ok(()) => {
+                // A link that was lost in this moment has left its calls to others already.
+                if self.is_lost() {
+                    connection.orphan(self, &[id]);
+                }
+                None
+            }
             Err(NotTaken::Ended(request)) => {
                 self.ends(id, false);
                 delivery.request = *request;
@@ -179,6 +185,7 @@ impl Link {
     pub(super) fn lose(&self) {
         let (running, sought) = {
             let mut calls = self.calls();
+            calls.lost = true;
             calls.unsettled.clear();
             let running = by_connection(calls.running.drain());
             (running, std::mem::take(&mut calls.sought))

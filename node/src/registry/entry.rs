@@ -1,6 +1,7 @@
 //! What the table has of one client ID.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::InstanceId;
@@ -18,12 +19,14 @@ pub(super) struct Entry {
     pub(super) seen: Epoch,
     /// The instance that has it.
     pub(super) newest: Option<InstanceId>,
-    /// Registers under way.
-    pub(super) registering: usize,
+    /// Registers and releases under way.
+    pub(super) changing: usize,
     /// Watches of the presence.
     pub(super) watching: usize,
-    /// Legacy sessions that were ended, the latest last: few, and bounded.
-    ended_sessions: VecDeque<Box<str>>,
+    /// Legacy sessions that were ended: bounded, the oldest are forgotten first.
+    ended_sessions: HashSet<Arc<str>>,
+    /// The same in their order.
+    ended_order: VecDeque<Arc<str>>,
     /// The GET stream of each legacy session.
     pub(super) streams: HashMap<Box<str>, Stream>,
     /// There once somebody watches.
@@ -32,7 +35,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn is_unused(&self) -> bool {
-        self.holding.is_none() && self.registering == 0 && self.watching == 0
+        self.holding.is_none() && self.changing == 0 && self.watching == 0
     }
 
     /// Notes the epoch of a claim.
@@ -44,17 +47,20 @@ impl Entry {
     }
 
     pub(super) fn is_ended(&self, session: &str) -> bool {
-        self.ended_sessions.iter().any(|ended| **ended == *session)
+        self.ended_sessions.contains(session)
     }
 
     pub(super) fn end_session(&mut self, session: &str) {
-        if self.is_ended(session) {
+        let session: Arc<str> = session.into();
+        if !self.ended_sessions.insert(session.clone()) {
             return;
         }
-        if self.ended_sessions.len() == limits::ENDED_SESSIONS {
-            self.ended_sessions.pop_front();
+        self.ended_order.push_back(session);
+        if self.ended_order.len() > limits::ENDED_SESSIONS
+            && let Some(oldest) = self.ended_order.pop_front()
+        {
+            self.ended_sessions.remove(&oldest);
         }
-        self.ended_sessions.push_back(session.into());
     }
 
     pub(super) fn subscribe(&mut self) -> watch::Receiver<Presence> {

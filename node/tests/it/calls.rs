@@ -271,3 +271,25 @@ async fn a_call_to_a_connected_app_touches_no_store() {
     let silent = app.hear_within(ms(50)).await;
     assert!(!matches!(silent, Some(AppHeard::Closed(..))), "{silent:?}");
 }
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_while_its_app_is_looked_for_reaches_no_app() {
+    use clientmcp_cluster::store::faulty::{Fault, Operation};
+
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    world.store.inject(Operation::Record, Fault::Delay(ms(200)));
+    let sent = link.call(CLIENT);
+    crate::world::eventually("the app is looked for", || async {
+        world.store.calls(Operation::Record) > 0
+    })
+    .await;
+    // It comes while the store is asked, and the agent has given up by then.
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    link.cancel(sent);
+    assert!(matches!(link.outcome(sent).await, Word::Cancelled(_)));
+    assert_eq!(app.hear_within(ms(400)).await, None);
+}

@@ -138,6 +138,29 @@ async fn pages_of_other_origins_are_refused_with_a_code() {
     }
 }
 
+/// As behind a proxy on the same host that passes the Host on.
+#[tokio::test]
+async fn the_host_of_the_public_url_is_allowed_on_a_loopback_port() {
+    let world = World::new();
+    let mut config = world.config("node-1");
+    config.public_listen = Some(([127, 0, 0, 1], 0).into());
+    config.public_url = Some("wss://node-1.example/v1/connect".into());
+    let node = world.start(config).await;
+    let addr = node.public_addr().unwrap();
+    for (host, allowed) in [("node-1.example", true), ("other.example", false)] {
+        let mut request = public_request(addr, &protocols(&world.token(CLIENT)));
+        request.headers_mut().insert("host", host.parse().unwrap());
+        let mut app = open(addr, request).await.unwrap().0;
+        if allowed {
+            app.register("i1", 1).await;
+        } else {
+            let (code, reason) = app.expect_close().await;
+            assert_eq!(code, 4403);
+            assert!(reason.contains("Host"), "{reason}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_public_port_knows_neither_grpc_nor_other_paths() {
     let world = World::new();

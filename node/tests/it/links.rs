@@ -126,3 +126,27 @@ async fn without_a_link_modern_calls_are_cancelled_and_legacy_ones_run_out() {
     app.echo().await;
     link.result(sent).await;
 }
+
+/// An app that talks without end costs its own events, not the link.
+#[tokio::test]
+async fn a_flood_of_logs_takes_no_link_down() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    let sent = link.call(CLIENT);
+    let heard = app.expect("call").await;
+    // The router reads nothing meanwhile.
+    let log = json!({
+        "type": "log", "id": heard["id"], "level": "info", "data": "x".repeat(60 * 1024),
+    });
+    let log = log.to_string();
+    for _ in 0..2_000 {
+        app.send_text(log.clone()).await;
+    }
+    let result = json!({"type": "result", "id": heard["id"], "result": {"n": 1}});
+    app.send(result).await;
+    assert_eq!(link.result(sent).await["n"], 1);
+}
