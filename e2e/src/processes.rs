@@ -27,6 +27,8 @@ pub struct MemberProcess {
     pub addr: SocketAddr,
     /// Where operators reach it.
     pub admin: SocketAddr,
+    /// Where apps reach a node directly; unused by routers.
+    pub public: SocketAddr,
 }
 
 impl MemberProcess {
@@ -186,8 +188,12 @@ impl Deployment {
     }
 
     fn start_member(&self, role: &str, name: &str, log: &str) -> MemberProcess {
-        let (addr, admin) = (free_address(), free_address());
+        let [addr, admin, public] = [free_address(), free_address(), free_address()];
         let mut command = self.member_command(role);
+        if role == "node" {
+            let url = format!("ws://{public}/v1/connect");
+            command.args(["--public-listen", &public.to_string(), "--public-url", &url]);
+        }
         command.args([
             "--id",
             name,
@@ -203,6 +209,7 @@ impl Deployment {
             process,
             addr,
             admin,
+            public,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How long anything may take that a test waits for. Far above what it takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Between two looks at something that gives no event.
 const POLL: Duration = Duration::from_millis(20);

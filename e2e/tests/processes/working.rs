@@ -1,11 +1,13 @@
 //! What a cluster of processes does while nothing goes wrong.
 
 use clientmcp_core::mcp::version::Version;
+use clientmcp_e2e::exchange::Request;
 use clientmcp_e2e::modern::Modern;
-use clientmcp_e2e::processes::{CLIENT, Deployment};
-use clientmcp_e2e::raw_app::{RawApp, registration};
+use clientmcp_e2e::processes::{CLIENT, Deployment, MemberProcess};
+use clientmcp_e2e::raw_app::{RawApp, registration, text_result, tool};
 use clientmcp_e2e::session::Session;
 use clientmcp_e2e::waiting::until;
+use http::Method;
 
 use crate::FIXTURE;
 
@@ -79,6 +81,44 @@ async fn a_node_that_stops_tells_its_apps_and_others_take_over() {
     for router in &deployment.routers {
         let answer = modern.use_tool(router.addr, "test_simple_text", "{}").await;
         assert_eq!(answer.result().get("isError"), None);
+    }
+}
+
+#[tokio::test]
+async fn an_app_connects_straight_to_the_node_that_it_is_told() {
+    let deployment = Deployment::start("info").await;
+    let token = deployment.tokens.app(CLIENT);
+    let bearer = format!("Bearer {token}");
+    let mut told = Vec::new();
+    for router in &deployment.routers {
+        let locate = Request::new(Method::GET, "/v1/locate").with("Authorization", &bearer);
+        let answer = locate.send(router.addr).await.json().await;
+        told.push(answer["url"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(told[0], told[1]);
+    let nodes = &deployment.nodes;
+    let url = |node: &MemberProcess| format!("ws://{}/v1/connect", node.public);
+    let owner = nodes.iter().find(|node| url(node) == told[0]).unwrap();
+
+    let mut app = RawApp::connect(owner.public, &token).await;
+    app.register(registration("direct", &format!("[{}]", tool("x"))))
+        .await;
+    let modern = Modern::new(deployment.tokens.agent(CLIENT));
+    for router in &deployment.routers {
+        let (request, router) = (modern.call("1", "x", "{}"), router.addr);
+        let asked = tokio::spawn(async move { request.send(router).await });
+        let call = app.expect("call").await;
+        app.result(&call, &text_result("x")).await;
+        assert_eq!(asked.await.unwrap().status, 200);
+    }
+    // The public port is for apps alone, and is as strict as a router.
+    let mut refused = RawApp::connect(owner.public, "x.y.z").await;
+    assert_eq!(refused.closed().await.0, 4401);
+    let mut refused = RawApp::connect(owner.public, &deployment.tokens.agent(CLIENT)).await;
+    assert_eq!(refused.closed().await.0, 4403);
+    for path in ["/mcp", "/clientmcp.v1.Bridge/Identify"] {
+        let response = Request::new(Method::POST, path).send(owner.public).await;
+        assert!(response.status.is_client_error(), "{path}");
     }
 }
 

@@ -15,6 +15,7 @@ mod list_changes;
 mod lists;
 mod mirrored_headers;
 mod registrations;
+mod sdk_apps;
 mod sessions;
 mod shapes;
 mod sizes;
