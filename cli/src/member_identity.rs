@@ -34,9 +34,14 @@ impl MemberIdentity {
     pub(crate) fn advertise(&self, listen: SocketAddr) -> anyhow::Result<Option<String>> {
         match &self.advertise {
             Some(address) => {
-                let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+                let port = address
+                    .rsplit_once(':')
+                    .filter(|(host, _)| !host.is_empty());
                 let port = port.and_then(|(_, port)| port.parse::<u16>().ok());
-                anyhow::ensure!(port.is_some_and(|port| port > 0), "--advertise {address}: must be HOST:PORT");
+                anyhow::ensure!(
+                    port.is_some_and(|port| port > 0),
+                    "--advertise {address}: must be HOST:PORT"
+                );
                 Ok(Some(address.clone()))
             }
             None if !listen.ip().is_unspecified() => Ok(None),
