@@ -65,11 +65,13 @@ pub(super) async fn end_session(
     let at = match places::find(node, &client_id, Some(session)).await {
         Place::Here(_) | Place::Absent(..) => {
             let ttl = Duration::from_secs(request.ttl_s);
-            let noted = node.store.end_session(&client_id, session, ttl).await;
-            // Also where the store was not told: here, at least, the session is over.
-            node.registry.end_session(&client_id, session);
-            match noted {
-                Ok(()) => At::Accepted(Accepted {}),
+            // What the store does not know would live again with the next node: then nothing has
+            // ended, and the agent is told to ask again.
+            match node.store.end_session(&client_id, session, ttl).await {
+                Ok(()) => {
+                    node.registry.end_session(&client_id, session);
+                    At::Accepted(Accepted {})
+                }
                 Err(error) => {
                     tracing::warn!(%client_id, %error, "cannot note that a session was ended");
                     At::NotHere(super::not_here(not_here::Why::StoreUnreachable))

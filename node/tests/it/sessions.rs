@@ -1,5 +1,6 @@
 //! Legacy sessions: cancelling a request, ending a session.
 
+use clientmcp_cluster::store::faulty::Fault;
 use clientmcp_proto::v1::describe_response::At as Described;
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::refused::Why;
@@ -92,6 +93,30 @@ async fn a_cancel_that_comes_first_waits_for_its_call() {
     cancel(&router, "s1", "7").await;
     let sent = link.send(legacy("s1", "7"), "{}");
     assert!(matches!(link.outcome(sent).await, Word::Cancelled(_)));
+}
+
+#[tokio::test]
+async fn a_session_whose_end_cannot_be_noted_has_not_ended() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    let router = Router::connect(&node, "node-1", &world.secrets).await;
+
+    world.store.break_down(Fault::Unreachable);
+    for _ in 0..2 {
+        let refused = end(&router, "s1").await;
+        assert!(
+            matches!(refused, end_session_response::At::NotHere(_)),
+            "{refused:?}"
+        );
+        assert!(matches!(describe(&router, "s1").await, Described::Here(_)));
+    }
+    world.store.heal();
+    assert!(matches!(
+        end(&router, "s1").await,
+        end_session_response::At::Accepted(_)
+    ));
 }
 
 #[tokio::test]
