@@ -112,7 +112,7 @@ async fn carry(gateway: Arc<Gateway>, upgrade: OnUpgrade, tunnel: Tunnel, place:
     let _open = gateway.metrics.tunnel_opened();
     let hang_up = hang_up(&gateway);
     let relayed = tokio::select! {
-        relayed = relay(app, tunnel.leg, hang_up) => relayed,
+        relayed = relay(app, tunnel.leg, gateway.config.timings.write_stall, hang_up) => relayed,
         () = tunnel.reach.cancelled() => {
             tracing::debug!(node = %tunnel.node, "a tunnel was cut: its node is out of reach");
             return;

@@ -33,24 +33,26 @@ pub(crate) struct Leg {
 }
 
 /// Relays until both sides have ended, or one has ended and the other lingers, or a socket
-/// breaks. When `hang_up` resolves, the node is told that nothing more comes; what it has to say
+/// breaks or takes nothing of what waits for it for `stall`: its other side may be gone by then,
+/// and nobody would notice. When `hang_up` resolves, the node is told that nothing more comes; what it has to say
 /// to the app (a close frame) still arrives.
 pub(crate) async fn relay(
     mut app: Leg,
     mut node: Leg,
+    stall: Duration,
     hang_up: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (app_reads, mut app_writes) = app.stream.split();
     let (node_reads, mut node_writes) = node.stream.split();
     let mut to_node = pin!(async {
         tokio::select! {
-            copied = copy(&app.early, &app_reads, &mut node_writes) => copied?,
+            copied = copy(&app.early, &app_reads, &mut node_writes, stall) => copied?,
             () = hang_up => {}
         }
         node_writes.shutdown().await
     });
     let mut to_app = pin!(async {
-        copy(&node.early, &node_reads, &mut app_writes).await?;
+        copy(&node.early, &node_reads, &mut app_writes, stall).await?;
         app_writes.shutdown().await
     });
     let rest = tokio::select! {
@@ -67,20 +69,37 @@ pub(crate) async fn relay(
 }
 
 /// Copies until `from` ends.
-async fn copy(early: &[u8], from: &ReadHalf<'_>, to: &mut WriteHalf<'_>) -> io::Result<()> {
-    to.write_all(early).await?;
+async fn copy(
+    early: &[u8],
+    from: &ReadHalf<'_>,
+    to: &mut WriteHalf<'_>,
+    stall: Duration,
+) -> io::Result<()> {
+    write_all(early, to, stall).await?;
     loop {
         // A socket that always has something to read must not keep its thread to itself.
         tokio::task::coop::consume_budget().await;
         from.readable().await?;
         match step(from, to) {
             Ok(Step::Copied) => {}
-            Ok(Step::Blocked(rest)) => to.write_all(&rest).await?,
+            Ok(Step::Blocked(rest)) => write_all(&rest, to, stall).await?,
             Ok(Step::Ended) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Writes as the other side takes it, and gives up when it takes nothing for `stall`.
+async fn write_all(mut rest: &[u8], to: &mut WriteHalf<'_>, stall: Duration) -> io::Result<()> {
+    while !rest.is_empty() {
+        let written = tokio::time::timeout(stall, to.write(rest)).await??;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        rest = &rest[written..];
+    }
+    Ok(())
 }
 
 enum Step {
@@ -120,6 +139,9 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpListener;
 
+    /// Longer than any reader here waits.
+    const STALL: Duration = Duration::from_secs(30);
+
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (near, far) = tokio::join!(
@@ -143,6 +165,7 @@ mod tests {
         let relayed = tokio::spawn(relay(
             leg(app_leg, b"early "),
             leg(node_leg, b"hello "),
+            STALL,
             std::future::pending(),
         ));
         // More than the kernel's buffers hold, with a reader that starts late.
@@ -171,9 +194,14 @@ mod tests {
         let (mut app, app_leg) = pair().await;
         let (mut node, node_leg) = pair().await;
         let (hang_up, hung_up) = tokio::sync::oneshot::channel::<()>();
-        let relayed = tokio::spawn(relay(leg(app_leg, b""), leg(node_leg, b""), async move {
-            let _ = hung_up.await;
-        }));
+        let relayed = tokio::spawn(relay(
+            leg(app_leg, b""),
+            leg(node_leg, b""),
+            STALL,
+            async move {
+                let _ = hung_up.await;
+            },
+        ));
         hang_up.send(()).unwrap();
         let mut nothing = Vec::new();
         node.read_to_end(&mut nothing).await.unwrap();
@@ -184,5 +212,20 @@ mod tests {
         app.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "close");
         relayed.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_side_that_takes_nothing_ends_the_tunnel() {
+        let (app, app_leg) = pair().await;
+        let (mut node, node_leg) = pair().await;
+        let stall = Duration::from_millis(100);
+        let (app_leg, node_leg) = (leg(app_leg, b""), leg(node_leg, b""));
+        let relayed = tokio::spawn(relay(app_leg, node_leg, stall, std::future::pending()));
+        // The node writes until it is cut off; the app never reads.
+        let piece = vec![7_u8; 1024 * 1024];
+        while node.write_all(&piece).await.is_ok() {}
+        let ended = relayed.await.unwrap();
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(app);
     }
 }
