@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,11 @@ use tokio_util::task::TaskTracker;
 
 /// After a failure to accept.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
+
+/// A peer that acknowledges nothing of what was sent to it for so long, or takes nothing of what
+/// waits for it, is gone: its socket breaks, and whoever writes to it learns that. Without this a
+/// peer that stays connected and does not read would hold its answer, and its place, for ever.
+const TAKES_NOTHING: Duration = Duration::from_secs(60);
 
 /// How HTTP is spoken: sizes and times of either version.
 pub type Protocol = auto::Builder<TokioExecutor>;
@@ -150,7 +156,10 @@ fn admit<H, A, B>(
     A: Future<Output = http::Response<B>> + Send + 'static,
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
-    if let Err(error) = stream.set_nodelay(true) {
+    let settled = stream
+        .set_nodelay(true)
+        .and_then(|()| SockRef::from(&stream).set_tcp_user_timeout(Some(TAKES_NOTHING)));
+    if let Err(error) = settled {
         tracing::debug!(%peer, %error, "connection was gone at once");
         return;
     }

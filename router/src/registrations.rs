@@ -186,11 +186,15 @@ impl Registrations {
             };
             let known = match registration {
                 None => None,
-                // A node that left out what it thought was known here is asked for all of it.
-                Some(sent) => match self.learn(client_id, known.take().as_deref(), sent)? {
-                    None => continue,
-                    known => known,
-                },
+                Some(sent) => {
+                    let named = known.take();
+                    match self.learn(client_id, named.as_deref(), sent)? {
+                        // It left out what it thought was known here: it is asked for all of it.
+                        None if named.is_some() => continue,
+                        None => return Err(Undescribed::Unreadable),
+                        known => known,
+                    }
+                }
             };
             return Ok(Described { known, absent });
         }
