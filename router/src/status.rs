@@ -55,10 +55,10 @@ async fn describe(gateway: &Gateway, member: &Member, share: Option<f64>) -> Val
         page["linkUp"] = json!(link.as_ref().is_some_and(|peer| peer.is_up()));
         page["callsFromHere"] = json!(link.map_or(0, |peer| peer.in_flight()));
         let told = fetch::json(&member.admin_address, "/status", NODE_ANSWERS_WITHIN).await;
-        for (ours, theirs) in [("connections", "apps"), ("calls", "callsInFlight")] {
-            page[ours] = told
+        for number in ["connections", "calls"] {
+            page[number] = told
                 .as_ref()
-                .and_then(|told| told.get(theirs))
+                .and_then(|told| told.get(number))
                 .cloned()
                 .unwrap_or_default();
         }

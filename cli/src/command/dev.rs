@@ -81,6 +81,7 @@ impl Dev {
         options.token_ttl = self.ttl;
         // No load balancer has to notice that it stops.
         options.timings.pre_drain = Duration::ZERO;
+        options.timings.drain = Duration::from_secs(1);
         options.allowed_origins = self.allowed_origin;
         super::block_on(async move {
             let mut signals = StopSignals::listen()?;
@@ -139,11 +140,11 @@ clientmcp dev: one router and {nodes} nodes in this process; nothing is kept whe
    Claude Code
      claude mcp add --transport http {client_id} {agent_url} --header \"Authorization: Bearer {agent_token}\"
 
-   Cursor, VS Code and others that read mcp.json
+   Cursor and others that read \"mcpServers\" (VS Code's mcp.json calls that member \"servers\")
      {{\"mcpServers\":{{\"{client_id}\":{{\"type\":\"http\",\"url\":\"{agent_url}\",\"headers\":{{\"Authorization\":\"Bearer {agent_token}\"}}}}}}}}
 
    MCP Inspector, on the command line
-     npx @modelcontextprotocol/inspector --cli {agent_url} --transport http --header \"Authorization: Bearer {agent_token}\" --method tools/list
+     npx -y @modelcontextprotocol/inspector@latest --cli {agent_url} --transport http --header \"Authorization: Bearer {agent_token}\" --method tools/list
 
    curl
      curl -s {agent_url} -H 'Authorization: Bearer {agent_token}' -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: show_message' -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"show_message\",\"arguments\":{{\"text\":\"Hello\"}},\"_meta\":{{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{{}}}}}}}}'
