@@ -8,6 +8,7 @@
 pub mod cluster;
 pub mod command;
 mod demo;
+mod intervals;
 mod logging;
 mod member_identity;
 mod process;

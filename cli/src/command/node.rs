@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use clap::Args;
-use clientmcp_core::timings::Timings;
 
+use crate::intervals::Intervals;
 use crate::logging::Logging;
 use crate::member_identity::MemberIdentity;
 use crate::process;
@@ -65,6 +65,8 @@ pub struct Node {
     #[command(flatten)]
     secrets: SecretSource,
     #[command(flatten)]
+    intervals: Intervals,
+    #[command(flatten)]
     logging: Logging,
 }
 
@@ -79,7 +81,7 @@ impl Node {
             public_url: self.public_url,
             admin_listen: self.admin_listen,
             secrets: self.secrets.read()?,
-            timings: Timings::default(),
+            timings: self.intervals.timings()?,
             allowed_origins: self.allowed_origin,
         };
         super::block_on(async move {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 
+use crate::intervals::Intervals;
 use crate::logging::Logging;
 use crate::member_identity::MemberIdentity;
 use crate::process;
@@ -60,6 +61,8 @@ pub struct Router {
     #[command(flatten)]
     secrets: SecretSource,
     #[command(flatten)]
+    intervals: Intervals,
+    #[command(flatten)]
     logging: Logging,
 }
 
@@ -68,6 +71,7 @@ impl Router {
         self.logging.start("info")?;
         let mut config =
             clientmcp_router::Config::new(self.identity.member_id()?, self.secrets.read()?);
+        config.timings = self.intervals.timings()?;
         config.listen = self.listen;
         config.advertise = self.identity.advertise(self.listen)?;
         config.admin_listen = self.admin_listen;
