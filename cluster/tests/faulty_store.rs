@@ -32,6 +32,7 @@ fn request(nonce: u64, instance: &str) -> ClaimRequest {
         seen: Epoch::default(),
         instance: InstanceId::parse(instance).unwrap(),
         connection: 1,
+        resume: false,
         hashes: Hashes {
             tools: hash(Kind::Tools),
             prompts: hash(Kind::Prompts),

@@ -40,6 +40,8 @@ pub struct Holder {
     pub instance: InstanceId,
     /// The connection number within the instance.
     pub connection: u64,
+    /// Whether the instance remembers call IDs (`resume`).
+    pub resume: bool,
 }
 
 /// Which of two sockets of one client ID serves.

@@ -89,6 +89,29 @@ pub const REGISTRATION_RETENTION_MS: u64 = 3_600_000;
 pub const PRE_DRAIN_MS: u64 = 5_000;
 /// What is in flight may end within this time while a process stops.
 pub const DRAIN_MS: u64 = 30_000;
+/// The error code by which an app says that it was asked for a call again and has forgotten it
+/// (SPEC.md §7.4).
+pub const FORGOTTEN_CALL: i64 = -31_002;
+/// Calls that wait for one client ID whose app is away.
+pub const CALLS_WAITING_PER_CLIENT_ID: usize = 32;
+/// Bytes of the params of all calls that wait at one node.
+pub const WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// While calls wait for an app, its record is read so often.
+pub const WAITING_POLL_MS: u64 = 250;
+/// Runs of nodes that may be lost under one call without progress in between.
+pub const RUNS_LOST_PER_CALL: usize = 3;
+/// Registers that a node admits per second, and at once after a quiet time.
+pub const REGISTERS_PER_SECOND: u32 = 500;
+/// See [`REGISTERS_PER_SECOND`].
+pub const REGISTERS_BURST: u32 = 1_000;
+/// Registers of one client ID that a node admits per second, and at once after a quiet time.
+pub const REGISTERS_PER_SECOND_OF_CLIENT_ID: u32 = 10;
+/// See [`REGISTERS_PER_SECOND_OF_CLIENT_ID`].
+pub const REGISTERS_BURST_OF_CLIENT_ID: u32 = 50;
+/// A register waits at most so long for its turn; later ones are told to come back.
+pub const REGISTER_TURN_MS: u64 = 8_000;
+/// A connection that stood for so long has proved itself: the next loss is met without backoff.
+pub const STABLE_CONNECTION_MS: u64 = 10_000;
 /// A call becomes a stream after this time, and gets a comment each time it passes again.
 pub const STREAM_AFTER_MS: u64 = 1_000;
 /// Between comments on long-lived streams.
@@ -116,4 +139,4 @@ pub const CONNECT_TIMEOUT_MS: u64 = 1_000;
 /// HTTP/2 ping between processes, and the time to answer it.
 pub const PROBE_INTERVAL_MS: u64 = 1_000;
 /// A peer that left a probe unanswered for so long is dead.
-pub const PROBE_TIMEOUT_MS: u64 = 2_000;
+pub const PROBE_TIMEOUT_MS: u64 = 1_500;

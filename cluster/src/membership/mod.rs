@@ -5,11 +5,12 @@
 //! leave, when the [`Membership`] is dropped (the others then see a lease lapse, as after a
 //! crash), or when another run has taken this member's name over; [`Membership::failed`] tells.
 
+mod pulse;
 mod task;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::tick::Tick;
@@ -18,6 +19,7 @@ use prometheus::Registry;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+use self::pulse::Pulse;
 use self::task::Task;
 use crate::member::{Lease, Member, MemberState};
 use crate::store::{Joined, Store, StoreError};
@@ -63,8 +65,9 @@ pub struct Membership {
     pauses: watch::Receiver<u64>,
     end: watch::Receiver<End>,
     commands: mpsc::Sender<Command>,
-    store_answers: Arc<AtomicBool>,
-    started: Instant,
+    losses: watch::Receiver<u64>,
+    pulse: Arc<Pulse>,
+    late_after: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,13 +136,41 @@ impl Membership {
     /// Whether the store took the last heartbeat and named the members.
     #[must_use]
     pub fn store_answers(&self) -> bool {
-        self.store_answers.load(Ordering::Relaxed)
+        self.pulse.store_answers()
     }
 
     /// The clock by which [`Lost::since`](crate::view::Lost::since) counts.
     #[must_use]
     pub fn now(&self) -> Tick {
-        Tick(self.started.elapsed())
+        self.pulse.now()
+    }
+
+    /// How often this process was paused so far.
+    #[must_use]
+    pub fn pause_count(&self) -> u64 {
+        *self.pauses.borrow()
+    }
+
+    /// Whether the task that writes heartbeats is overdue: this process was paused, or starves,
+    /// and the task has not seen it yet. Cheap.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.pulse.since_look() > self.late_after
+    }
+
+    /// How often the store may have lost what was written: it had forgotten this member, or it
+    /// answers again after failures. To be woken when it did: what is held must be read, and
+    /// written where it is missing.
+    #[must_use]
+    pub fn losses(&self) -> watch::Receiver<u64> {
+        self.losses.clone()
+    }
+
+    /// The store's clock in microseconds, as estimated from its last answer and the monotonic
+    /// clock of this process; `None` before the first answer.
+    #[must_use]
+    pub fn store_micros(&self) -> Option<u64> {
+        self.pulse.store_micros()
     }
 
     /// Changes this member's state and writes it at once. It is written again with each

@@ -1,15 +1,14 @@
 //! The task behind [`Membership`](super::Membership).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use clientmcp_core::tick::Tick;
 use clientmcp_core::timings::Timings;
 use prometheus::{IntCounter, IntGaugeVec, Registry};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use super::pulse::Pulse;
 use super::{Command, End, Membership, clock, lease};
 use crate::member::{Lease, Member, MemberState, ObservedMember, Role};
 use crate::metrics;
@@ -26,14 +25,12 @@ pub(super) struct Task {
     lease: Lease,
     interval: Duration,
     known: MembershipView,
-    started: Instant,
-    /// When the task was last seen to run.
-    checked: Instant,
+    pulse: Arc<Pulse>,
     failing_since: Option<Instant>,
-    store_answers: Arc<AtomicBool>,
     metrics: Metrics,
     view: watch::Sender<Arc<View>>,
     pauses: watch::Sender<u64>,
+    losses: watch::Sender<u64>,
     end: watch::Sender<End>,
 }
 
@@ -48,22 +45,22 @@ impl Task {
     ) -> Membership {
         let (view_tx, view) = watch::channel(known.view().clone());
         let (pauses_tx, pauses) = watch::channel(0);
+        let (losses_tx, losses) = watch::channel(0);
         let (end_tx, end) = watch::channel(End::Running);
         let (commands, commands_rx) = mpsc::channel(COMMANDS);
-        let store_answers = Arc::new(AtomicBool::new(true));
+        let pulse = Arc::new(Pulse::new(started));
         let task = Self {
             store,
             member,
             lease: lease(timings),
             interval: timings.heartbeat,
             known,
-            started,
-            checked: clock(),
+            pulse: pulse.clone(),
             failing_since: None,
-            store_answers: store_answers.clone(),
             metrics: Metrics::new(registry),
             view: view_tx,
             pauses: pauses_tx,
+            losses: losses_tx,
             end: end_tx,
         };
         task.metrics.show(&task.known);
@@ -73,8 +70,9 @@ impl Task {
             pauses,
             end,
             commands,
-            store_answers,
-            started,
+            losses,
+            pulse,
+            late_after: timings.heartbeat * 2,
         }
     }
 
@@ -110,7 +108,17 @@ impl Task {
         );
         self.note_pause();
         match in_time(beat) {
-            Ok(Beat::Renewed) => self.take(in_time(members)),
+            Ok(Beat::Renewed {
+                store_micros,
+                was_missing,
+            }) => {
+                self.pulse.note_store_time(store_micros);
+                if was_missing {
+                    tracing::warn!("the store had forgotten this member: it has lost data");
+                    self.losses.send_modify(|losses| *losses += 1);
+                }
+                self.take(in_time(members));
+            }
             Ok(Beat::Superseded { by }) => {
                 tracing::error!(%by, "another run has taken this member's name over");
                 return End::Superseded { by };
@@ -150,7 +158,7 @@ impl Task {
     }
 
     fn take(&mut self, members: Result<Vec<ObservedMember>, StoreError>) {
-        let now = Tick(self.started.elapsed());
+        let now = self.pulse.now();
         match members {
             Ok(members) => {
                 self.note_answer();
@@ -171,7 +179,7 @@ impl Task {
     /// One warning for each time that the store is away, however long that is.
     fn note_failure(&mut self, error: &StoreError) {
         self.metrics.failures.inc();
-        self.store_answers.store(false, Ordering::Relaxed);
+        self.pulse.note_store(false);
         if self.failing_since.is_none() {
             self.failing_since = Some(clock());
             tracing::warn!(%error, "the store fails; members and ring stay as they were");
@@ -182,7 +190,8 @@ impl Task {
 
     fn note_answer(&mut self) {
         if let Some(since) = self.failing_since.take() {
-            self.store_answers.store(true, Ordering::Relaxed);
+            self.pulse.note_store(true);
+            self.losses.send_modify(|losses| *losses += 1);
             tracing::info!(
                 after_ms = since.elapsed().as_millis(),
                 "the store answers again"
@@ -193,8 +202,7 @@ impl Task {
     /// Between two looks there is at most one interval: one to wait, or one for the store to
     /// answer in. More than two means that this process did not run.
     fn note_pause(&mut self) {
-        let now = clock();
-        let gap = now - std::mem::replace(&mut self.checked, now);
+        let gap = self.pulse.look();
         if gap > self.interval * 2 {
             tracing::warn!(gap_ms = gap.as_millis(), "this process was paused");
             self.metrics.pauses.inc();

@@ -65,7 +65,12 @@ pub enum Joined {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beat {
     /// The lease is renewed.
-    Renewed,
+    Renewed {
+        /// The store's clock in microseconds, which epochs are not below.
+        store_micros: u64,
+        /// The store had no entry of this member: it has lost data, and claims with it.
+        was_missing: bool,
+    },
     /// Another incarnation has taken the name over: this process must stop.
     Superseded {
         /// The incarnation that has the name.
@@ -90,6 +95,8 @@ pub struct ClaimRequest {
     pub instance: InstanceId,
     /// Its connection number.
     pub connection: u64,
+    /// Whether it remembers call IDs.
+    pub resume: bool,
     /// What the app registered; the content is in the store already.
     pub hashes: Hashes,
 }
@@ -132,6 +139,10 @@ pub struct Record {
     pub epoch: Epoch,
     /// Who holds it; `None` after the app left.
     pub holder: Option<Holder>,
+    /// The instance that registered last.
+    pub instance: InstanceId,
+    /// Whether that instance remembers call IDs.
+    pub resume: bool,
     /// The last registration.
     pub hashes: Hashes,
     /// How and how long ago the app left, by the store's own clock; `None` while held.

@@ -18,6 +18,7 @@ fn request(incarnation: u64, nonce: u64, instance: &str, connection: u64) -> Cla
         seen: Epoch::default(),
         instance: InstanceId::parse(instance).unwrap(),
         connection,
+        resume: true,
         hashes: hashes("first"),
     }
 }
@@ -29,6 +30,7 @@ fn holder(request: &ClaimRequest, claim: Claim) -> Holder {
         claim,
         instance: request.instance.clone(),
         connection: request.connection,
+        resume: request.resume,
     }
 }
 
@@ -67,6 +69,8 @@ pub(crate) async fn a_first_claim_displaces_nobody(world: &World) {
     assert_eq!(previous, None);
     let expected = Record {
         epoch: held.claim.epoch,
+        instance: held.instance.clone(),
+        resume: true,
         holder: Some(held),
         hashes: hashes("first"),
         departed: None,

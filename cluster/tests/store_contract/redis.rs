@@ -22,6 +22,7 @@ fn request(name: &str, nonce: u64) -> ClaimRequest {
         seen: Epoch::default(),
         instance: InstanceId::parse("tab").unwrap(),
         connection: nonce,
+        resume: false,
         hashes: hashes("first"),
     }
 }

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use super::flight::{CancelName, Flight};
-use super::{CallRequest, Channel, NotAttached, Origin, Outcome, Output, Refusal, Settled};
+use super::{
+    CallRequest, Channel, NotAttached, Origin, Outcome, Output, Refusal, Settled, Successor, Taken,
+};
 use crate::ids::CallId;
 use crate::json::Json;
 use crate::limits;
@@ -12,12 +14,20 @@ use crate::message::{CancelReason, ClusterMessage};
 use crate::tick::Tick;
 
 impl Channel {
-    /// Sends a call to the app.
+    /// Sends a call to the app. One that was delivered before (its `attempt` is not 0) is attached
+    /// to if it is known here; else an app that remembers calls is asked again, and no other.
     ///
     /// # Errors
     /// [`Refusal`]; then there is no answer.
-    pub fn call(&mut self, now: Tick, request: CallRequest) -> Result<(), Refusal> {
+    pub fn call(&mut self, now: Tick, request: CallRequest) -> Result<Taken, Refusal> {
+        let again = request.call.attempt > 0;
         self.admit(now, &request)?;
+        if again && self.attach(request.call.id).is_ok() {
+            return Ok(Taken::Attached);
+        }
+        if again && !self.resumes() {
+            return Err(Refusal::NotRepeatable);
+        }
         let CallRequest {
             call, era, origin, ..
         } = request;
@@ -36,11 +46,12 @@ impl Channel {
             sent: false,
             progress: wants_progress(&call.context),
             reached: f64::NEG_INFINITY,
+            again,
             orphaned_until: None,
         };
         self.flights.insert(call.id, flight);
         self.outbox.push_call(now, call.id, text, deadline);
-        Ok(())
+        Ok(Taken::Begun)
     }
 
     fn admit(&mut self, now: Tick, request: &CallRequest) -> Result<(), Refusal> {
@@ -57,6 +68,14 @@ impl Channel {
             return Err(Refusal::OtherInstance);
         }
         let hashes = self.hashes().ok_or(Refusal::Unavailable)?;
+        if call.attempt > 0 {
+            // It was admitted when it was delivered first.
+            let origin = request.origin.as_ref();
+            if self.flights.was_cancelled(call.id, origin, now) {
+                return Err(Refusal::Cancelled);
+            }
+            return Ok(());
+        }
         let is_stale = |meant: Option<_>, is| meant.is_some_and(|meant| meant != is);
         if is_stale(request.tools_hash, hashes.tools) || is_stale(request.rest_hash, hashes.rest) {
             return Err(Refusal::Stale);
@@ -88,6 +107,16 @@ impl Channel {
         } else if !self.flights.knows(id) {
             let until = now + self.timings.early_cancel;
             self.flights.cancel_early(CancelName::Call(id), until);
+        }
+    }
+
+    /// As [`Channel::cancel`], for a call that was on its way between holders when it was given
+    /// up: the app may run it although it is not known here, and is told.
+    pub fn cancel_wherever(&mut self, now: Tick, id: CallId, reason: CancelReason) {
+        let is_known = self.flights.get_mut(id).is_some();
+        self.cancel(now, id, reason);
+        if !is_known && !self.ended && self.resumes() {
+            self.send(now, &ClusterMessage::Cancel { id, reason });
         }
     }
 
@@ -187,8 +216,9 @@ impl Channel {
     /// What time does to calls.
     pub(super) fn expire_calls(&mut self, now: Tick) {
         for id in self.flights.overdue(now) {
-            let sent = self.flights.get_mut(id).is_some_and(|flight| flight.sent);
-            let outcome = if sent {
+            let flight = self.flights.get_mut(id);
+            let may_run = flight.is_some_and(|flight| flight.sent || flight.again);
+            let outcome = if may_run {
                 Outcome::TimedOut
             } else {
                 Outcome::NotDelivered
@@ -211,13 +241,16 @@ impl Channel {
     }
 
     /// Everything in flight, and everything held, is answered now.
-    pub(super) fn answer_all(&mut self) {
+    pub(super) fn answer_all(&mut self, successor: Option<Successor>) {
+        let moves = self.resumes() && successor == Some(Successor::SameInstance);
         for id in self.flights.ids() {
             let withdrawn = self.outbox.withdraw(id);
-            let outcome = if withdrawn {
-                Outcome::NotDelivered
-            } else {
-                Outcome::Lost
+            // One that was delivered before may run although it never left this outbox.
+            let again = self.flights.get_mut(id).is_some_and(|flight| flight.again);
+            let outcome = match withdrawn {
+                _ if moves => Outcome::Moved,
+                true if !again => Outcome::NotDelivered,
+                _ => Outcome::Lost,
             };
             if self.flights.take(id).is_some() {
                 self.outputs.push_back(Output::Answer(id, outcome));

@@ -21,6 +21,8 @@ pub(super) struct Flight {
     pub(super) progress: bool,
     /// The last progress that passed.
     pub(super) reached: f64,
+    /// It was delivered before, elsewhere or to an earlier connection.
+    pub(super) again: bool,
     /// Its router is lost, and may attach again until then.
     pub(super) orphaned_until: Option<Tick>,
 }
@@ -208,6 +210,6 @@ impl Flights {
 fn payload_bytes(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Result(json) | Outcome::Error(json) => json.len(),
-        Outcome::NotDelivered | Outcome::Lost | Outcome::TimedOut | Outcome::Cancelled => 0,
+        _ => 0,
     }
 }

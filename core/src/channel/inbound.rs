@@ -1,6 +1,7 @@
 //! What apps say, and what becomes of it (SPEC.md §4.3).
 
 use bytes::Bytes;
+use serde::Deserialize;
 
 use super::{Channel, Outcome, Output};
 use crate::close::{CloseCode, Closing};
@@ -44,7 +45,10 @@ impl Channel {
                     .map_err(|error| error.closing())?;
             }
             AppMessage::Result { id, result } => self.on_answer(now, id, Outcome::Result(result)),
-            AppMessage::Error { id, error } => self.on_answer(now, id, Outcome::Error(error)),
+            AppMessage::Error { id, error } => {
+                let outcome = self.error_outcome(id, error);
+                self.on_answer(now, id, outcome);
+            }
             AppMessage::Progress { id, progress } => self.on_progress(id, &progress),
             AppMessage::Log { id, log } => {
                 if self.flights.get_mut(id).is_some_and(|flight| flight.sent) {
@@ -66,6 +70,21 @@ impl Channel {
             self.answer(id, outcome);
             self.end_if_expired(now);
         }
+    }
+
+    /// An app's error, but for the one by which it says that it has forgotten a call that it was
+    /// asked for again.
+    fn error_outcome(&mut self, id: CallId, error: Json) -> Outcome {
+        #[derive(Deserialize)]
+        struct View {
+            code: i64,
+        }
+        let again = self.flights.get_mut(id).is_some_and(|flight| flight.again);
+        let code = || error.read::<View>().map(|view| view.code);
+        if again && code() == Ok(limits::FORGOTTEN_CALL) {
+            return Outcome::Unknown;
+        }
+        Outcome::Error(error)
     }
 
     fn on_progress(&mut self, id: CallId, progress: &Progress) {

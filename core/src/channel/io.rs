@@ -42,7 +42,8 @@ pub enum Refusal {
     /// No app is registered on this connection, or it takes no new calls any more.
     #[error("the app is not registered here")]
     Unavailable,
-    /// Another instance serves than the one that is meant.
+    /// Another instance serves than the one that is meant. For a call that was delivered before,
+    /// nobody can say any more how it ended.
     #[error("another instance of the app serves")]
     OtherInstance,
     /// The tools or the rest are others than the router checked against.
@@ -63,6 +64,18 @@ pub enum Refusal {
     /// It was cancelled before it arrived.
     #[error("the call was cancelled already")]
     Cancelled,
+    /// It was delivered before to an app that remembers no calls: it must not run again.
+    #[error("the app may have run the call before, and does not remember")]
+    NotRepeatable,
+}
+
+/// What became of a call that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is in flight from here on, and has one [`Output::Answer`] to come.
+    Begun,
+    /// It was in flight here, or its answer was held: as [`super::Channel::attach`].
+    Attached,
 }
 
 /// The one and last word on a call that was taken.
@@ -76,6 +89,11 @@ pub enum Outcome {
     NotDelivered,
     /// The connection ended while the call ran.
     Lost,
+    /// A newer connection of the same instance took over, and the app remembers calls: the call is
+    /// to be delivered again there.
+    Moved,
+    /// The app was asked again and has forgotten: nobody can say whether the call ran.
+    Unknown,
     /// The deadline passed; the app was told to stop.
     TimedOut,
     /// It was cancelled; the app was told, unless it had not got the call yet.
@@ -120,6 +138,8 @@ pub struct ClaimInput {
     pub instance: InstanceId,
     /// Its connection number.
     pub connection: u64,
+    /// Whether it remembers call IDs (`resume`).
+    pub resume: bool,
     /// What it offers.
     pub hashes: Hashes,
     /// The content that came along: to be stored under its hash before the claim. Kinds that the

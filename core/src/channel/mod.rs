@@ -37,7 +37,7 @@ use std::time::Duration;
 use crate::close::{CloseCode, Closing, Departure};
 use crate::ids::{ClientId, InstanceId};
 use crate::limits;
-use crate::message::ClusterMessage;
+use crate::message::{ClusterMessage, MoveReason};
 use crate::registration::Hashes;
 use crate::tick::Tick;
 use crate::timings::Timings;
@@ -49,7 +49,7 @@ use registering::Registering;
 
 pub use io::{
     CallRequest, ClaimInput, Claimed, NotAttached, Origin, Outcome, Output, Refusal, Successor,
-    Transmit,
+    Taken, Transmit,
 };
 
 /// One app's connection.
@@ -71,6 +71,7 @@ pub struct Channel {
     registering: Registering,
     flights: Flights,
     settled: Settled,
+    asked_to_move: bool,
     outbox: Outbox,
     outputs: VecDeque<Output>,
 }
@@ -106,6 +107,7 @@ impl Channel {
             registration: None,
             flights: Flights::default(),
             settled: Settled::default(),
+            asked_to_move: false,
             outbox: Outbox::default(),
             outputs: VecDeque::new(),
         }
@@ -218,7 +220,7 @@ impl Channel {
     }
 
     /// A newer connection holds the client ID. When this returns, nothing more is dispatched.
-    pub fn handle_displaced(&mut self, now: Tick, by: Successor) {
+    pub fn handle_displaced(&mut self, _now: Tick, by: Successor) {
         let closing = match by {
             Successor::SameInstance => Closing::new(
                 CloseCode::Normal,
@@ -229,7 +231,7 @@ impl Channel {
                 "another instance connected with this client ID and took over",
             ),
         };
-        self.close(now, closing);
+        self.end(Departure::of_ours(closing.code()), Some(closing), Some(by));
     }
 
     /// Time has passed: [`Channel::poll_timeout`] was reached.
@@ -255,14 +257,36 @@ impl Channel {
     /// The socket is gone, or the peer's close frame came; `code` is that frame's, `None` where
     /// there was none (1006).
     pub fn handle_closed(&mut self, _now: Tick, code: Option<u16>) {
-        self.end(Departure::of_peer(code), None);
+        self.end(Departure::of_peer(code), None, None);
     }
 
     // ---- What we ask of it ----
 
     /// Closes the connection: calls in flight are answered now, the close frame is sent next.
     pub fn close(&mut self, _now: Tick, closing: Closing) {
-        self.end(Departure::of_ours(closing.code()), Some(closing));
+        self.end(Departure::of_ours(closing.code()), Some(closing), None);
+    }
+
+    /// Asks the app to open its next connection, at `url` or where it connected before, within
+    /// `within` (SPEC.md §4.10). `false`: it is not one that can, or was asked already.
+    pub fn ask_to_move(
+        &mut self,
+        now: Tick,
+        reason: MoveReason,
+        within: Duration,
+        url: Option<String>,
+    ) -> bool {
+        if self.ended || self.asked_to_move || !self.resumes() {
+            return false;
+        }
+        self.asked_to_move = true;
+        let message = ClusterMessage::Move {
+            reason,
+            within,
+            url,
+        };
+        self.send(now, &message);
+        true
     }
 
     // ---- What to do next ----
@@ -363,7 +387,12 @@ impl Channel {
         }
     }
 
-    fn end(&mut self, departure: Departure, closing: Option<Closing>) {
+    fn end(
+        &mut self,
+        departure: Departure,
+        closing: Option<Closing>,
+        successor: Option<Successor>,
+    ) {
         if self.ended {
             // The socket is gone before our close frame left.
             if closing.is_none() {
@@ -372,7 +401,7 @@ impl Channel {
             return;
         }
         self.ended = true;
-        self.answer_all();
+        self.answer_all(successor);
         self.outbox.close(closing);
         self.registering = Registering::ended();
         self.settled = Settled::default();

@@ -2,12 +2,10 @@
 
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::{Json, ObjectWriter};
+use clientmcp_core::limits;
 use clientmcp_core::message::AppMessage;
 
 use crate::result::{CallError, RpcError, ToolResult};
-
-/// The product's code for a call of which nobody can say whether it ran.
-const OUTCOME_UNKNOWN: i64 = -31002;
 
 /// The answer of a call. One that no message of `limit` bytes can carry becomes an error that says
 /// so: sent as it is, it would cost the connection.
@@ -38,7 +36,7 @@ pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize)
 /// The answer to a redelivery of a call that the memory has had to forget.
 pub(crate) fn unknown(id: CallId) -> Json {
     let error = RpcError {
-        code: OUTCOME_UNKNOWN,
+        code: limits::FORGOTTEN_CALL,
         message: "the application no longer knows how this call ended".to_owned(),
         data: Some(Json::of(&serde_json::json!({"outcome": "unknown"}))),
     };

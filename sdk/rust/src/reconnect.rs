@@ -15,7 +15,7 @@ const BACKOFF_BASE: Duration = Duration::from_millis(500);
 /// The longest backoff at all.
 const BACKOFF_CAP: Duration = Duration::from_secs(30);
 /// A connection that stood this long has proved itself; shorter ones do not reset the backoff.
-const STABLE: Duration = Duration::from_secs(30);
+const STABLE: Duration = Duration::from_millis(limits::STABLE_CONNECTION_MS);
 
 /// What is known of the connection that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

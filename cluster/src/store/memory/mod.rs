@@ -124,8 +124,14 @@ impl Store for MemoryStore {
     }
 
     async fn heartbeat(&self, member: &Member, lease: Lease) -> Result<Beat, StoreError> {
+        let store_micros = self.micros();
+        let renewed = |was_missing| Beat::Renewed {
+            store_micros,
+            was_missing,
+        };
         let mut state = self.state();
         state.forget_expired();
+        let was_missing = !state.members.contains_key(&member.id);
         if let Some(entry) = state.members.get(&member.id) {
             let same = entry.member.incarnation == member.incarnation;
             if !same && entry.is_alive(now()) {
@@ -135,11 +141,11 @@ impl Store for MemoryStore {
             }
             if same && entry.left.is_some() {
                 // Sent before the member left, arrived after it.
-                return Ok(Beat::Renewed);
+                return Ok(renewed(false));
             }
         }
         state.enter(member, lease);
-        Ok(Beat::Renewed)
+        Ok(renewed(was_missing))
     }
 
     async fn leave(&self, id: &MemberId, incarnation: Incarnation) -> Result<(), StoreError> {
@@ -194,6 +200,7 @@ impl Store for MemoryStore {
                 claim,
                 instance: request.instance.clone(),
                 connection: request.connection,
+                resume: request.resume,
             },
             hashes: request.hashes,
             departed: None,
@@ -278,6 +285,8 @@ impl Store for MemoryStore {
         Ok(state.client(client_id).map(|record| Record {
             epoch: record.holder.claim.epoch,
             holder: record.departed.is_none().then(|| record.holder.clone()),
+            instance: record.holder.instance.clone(),
+            resume: record.holder.resume,
             hashes: record.hashes,
             departed: record.departed.map(|(how, at)| (how, at.elapsed())),
         }))

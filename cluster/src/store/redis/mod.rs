@@ -162,13 +162,8 @@ impl Store for RedisStore {
     async fn heartbeat(&self, member: &Member, lease: Lease) -> Result<Beat, StoreError> {
         let mut script = self.scripts.heartbeat.key(keys::MEMBERS);
         add_member(&mut script, member, lease);
-        let superseded: Option<String> = self.invoke(&script).await?;
-        Ok(match superseded {
-            None => Beat::Renewed,
-            Some(by) => Beat::Superseded {
-                by: reply::incarnation(&by)?,
-            },
-        })
+        let answer: Vec<String> = self.invoke(&script).await?;
+        reply::beat(&answer)
     }
 
     async fn leave(&self, id: &MemberId, incarnation: Incarnation) -> Result<(), StoreError> {
@@ -195,7 +190,8 @@ impl Store for RedisStore {
             .arg(hex(request.nonce))
             .arg(request.seen.0)
             .arg(request.instance.as_str())
-            .arg(digits(request.connection));
+            .arg(digits(request.connection))
+            .arg(u8::from(request.resume));
         add_hashes(&mut script, &request.hashes);
         script.arg(limits::CLAIM_TTL_MS).arg(NONCES);
         let asked = Claim {
@@ -227,7 +223,8 @@ impl Store for RedisStore {
         add_claim(&mut script, &holder.claim);
         script
             .arg(holder.instance.as_str())
-            .arg(digits(holder.connection));
+            .arg(digits(holder.connection))
+            .arg(u8::from(holder.resume));
         add_hashes(&mut script, hashes);
         script.arg(limits::CLAIM_TTL_MS);
         let answer = self.invoke(&script).await?;

@@ -8,7 +8,7 @@ use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::registration::{ContentHash, Hashes};
 
 use crate::member::{Member, ObservedMember, Standing};
-use crate::store::{Claimed, Departure, Record, Restored, StoreError};
+use crate::store::{Beat, Claimed, Departure, Record, Restored, StoreError};
 
 /// Epochs stay exact in a Lua number below this; as times in microseconds they do until 2255.
 pub(super) const EPOCHS: u64 = 1 << 53;
@@ -37,6 +37,20 @@ pub(super) fn member(json: &str) -> Result<Member, StoreError> {
 
 pub(super) fn incarnation(text: &str) -> Result<Incarnation, StoreError> {
     text.parse().map_err(|_| corrupt("an incarnation", text))
+}
+
+/// The answer of `heartbeat.lua`.
+pub(super) fn beat(answer: &[String]) -> Result<Beat, StoreError> {
+    match answer {
+        [word, micros, missing] if word == "renewed" => Ok(Beat::Renewed {
+            store_micros: micros.parse().map_err(|_| corrupt("the time", micros))?,
+            was_missing: missing == "1",
+        }),
+        [word, by] if word == "superseded" => Ok(Beat::Superseded {
+            by: incarnation(by)?,
+        }),
+        other => Err(corrupt("a heartbeat's outcome", &other.join(" "))),
+    }
 }
 
 pub(super) fn observed(
@@ -98,6 +112,7 @@ impl<'a> Fields<'a> {
             },
             instance: self.parsed("an instance", |text| InstanceId::parse(text).ok())?,
             connection: self.parsed("a connection number", |text| text.parse().ok())?,
+            resume: self.next("whether the app resumes")? == "1",
         })
     }
 
@@ -165,6 +180,8 @@ impl<'a> Fields<'a> {
         let holder = self.holder()?;
         Ok(Some(Record {
             epoch: holder.claim.epoch,
+            instance: holder.instance.clone(),
+            resume: holder.resume,
             holder: departed.is_none().then_some(holder),
             hashes,
             departed,

@@ -1,7 +1,7 @@
 //! Everything has a limit.
 
 use super::script::{Script, call_text, closing, ended_with, id, json, request};
-use crate::channel::{CallRequest, Outcome, Output, Refusal, Transmit};
+use crate::channel::{CallRequest, Outcome, Output, Refusal, Taken, Transmit};
 use crate::close::CloseCode;
 use crate::limits;
 use crate::message::CancelReason;
@@ -83,15 +83,24 @@ fn bytes_that_wait_are_bounded_and_what_left_counts_no_more() {
             .call(script.now, large(1, limits::MESSAGE_BYTES)),
         Err(Refusal::TooLarge)
     );
-    assert_eq!(script.channel.call(script.now, large(1, big)), Ok(()));
-    assert_eq!(script.channel.call(script.now, large(2, big)), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, large(1, big)),
+        Ok(Taken::Begun)
+    );
+    assert_eq!(
+        script.channel.call(script.now, large(2, big)),
+        Ok(Taken::Begun)
+    );
     assert_eq!(
         script.channel.call(script.now, large(3, big)),
         Err(Refusal::QueueFull)
     );
     assert!(script.channel.queued_bytes() <= limits::QUEUE_BYTES_PER_CONNECTION);
     assert!(script.channel.poll_transmit(script.now).is_some());
-    assert_eq!(script.channel.call(script.now, large(3, big)), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, large(3, big)),
+        Ok(Taken::Begun)
+    );
     script.says(&[Output::Dispatched(id(1))]);
     // Abandoned calls leave the queue.
     for n in [2, 3] {
@@ -109,7 +118,10 @@ fn a_message_is_never_larger_than_it_may_be() {
     let mut script = Script::registered();
     let overhead = call_text(1, 120_000).len() + 34 * 2 - r#"{"name":"t"}"#.len();
     let fits = limits::MESSAGE_BYTES - overhead - 14;
-    assert_eq!(script.channel.call(script.now, large(1, fits)), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, large(1, fits)),
+        Ok(Taken::Begun)
+    );
     let Some(Transmit::Text(text)) = script.channel.poll_transmit(script.now) else {
         panic!("the call is sent");
     };

@@ -4,7 +4,7 @@ use super::script::{
     RESUMING, Script, WITH_TOOL, answered, call_text, ended_with, id, json, legacy, request,
     tool_hashes,
 };
-use crate::channel::{Outcome, Output, Refusal};
+use crate::channel::{Outcome, Output, Refusal, Taken};
 use crate::ids::InstanceId;
 use crate::json::Json;
 use crate::limits;
@@ -58,7 +58,7 @@ fn the_deadline_counts_from_when_the_call_was_asked_for() {
         .says(&[Output::Dispatched(id(1))]);
     let mut long = request(2);
     long.call.deadline = Duration::from_secs(10_000);
-    assert_eq!(script.channel.call(script.now, long), Ok(()));
+    assert_eq!(script.channel.call(script.now, long), Ok(Taken::Begun));
     script
         .sends(&[&call_text(2, limits::CALL_DEADLINE_MAX_MS)])
         .says(&[Output::Dispatched(id(2))]);
@@ -86,7 +86,7 @@ fn a_call_that_never_left_was_not_delivered() {
     let mut script = Script::registered();
     let mut short = request(1);
     short.call.deadline = Duration::from_secs(2);
-    assert_eq!(script.channel.call(script.now, short), Ok(()));
+    assert_eq!(script.channel.call(script.now, short), Ok(Taken::Begun));
     script
         .wait_ms(2_000)
         .says(&[ended_with(1, Outcome::NotDelivered)])
@@ -142,8 +142,14 @@ fn a_cancel_waits_for_the_call_that_is_on_its_way() {
 #[test]
 fn a_legacy_cancel_names_session_and_request_and_its_type_counts() {
     let mut script = Script::registered();
-    assert_eq!(script.channel.call(script.now, legacy(1, "7")), Ok(()));
-    assert_eq!(script.channel.call(script.now, legacy(2, "\"7\"")), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, legacy(1, "7")),
+        Ok(Taken::Begun)
+    );
+    assert_eq!(
+        script.channel.call(script.now, legacy(2, "\"7\"")),
+        Ok(Taken::Begun)
+    );
     script.channel.cancel_request(script.now, "s2", &json("7"));
     script.channel.cancel_request(script.now, "s1", &json("8"));
     script.says(&[]);
@@ -158,7 +164,10 @@ fn a_legacy_cancel_names_session_and_request_and_its_type_counts() {
         script.channel.call(script.now, legacy(3, "8")),
         Err(Refusal::Cancelled)
     );
-    assert_eq!(script.channel.call(script.now, legacy(4, "8")), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, legacy(4, "8")),
+        Ok(Taken::Begun)
+    );
     script
         .sends(&[&call_text(4, 120_000)])
         .says(&[Output::Dispatched(id(4))]);
@@ -188,7 +197,7 @@ fn progress_grows_and_belongs_to_a_call_in_flight_that_wants_it() {
     ]);
     let mut unwanted = request(2);
     unwanted.call.context = Json::EMPTY_OBJECT;
-    assert_eq!(script.channel.call(script.now, unwanted), Ok(()));
+    assert_eq!(script.channel.call(script.now, unwanted), Ok(Taken::Begun));
     let text = call_text(2, 120_000).replace(r#"{"progress":true}"#, "{}");
     script.sends(&[&text]).says(&[Output::Dispatched(id(2))]);
     script
@@ -250,7 +259,7 @@ fn a_call_is_refused_for_what_it_was_checked_against() {
         call.tools_hash = Some(hashes.tools);
         call.rest_hash = Some(hashes.rest);
     });
-    assert_eq!(right, Ok(()));
+    assert_eq!(right, Ok(Taken::Begun));
     script
         .sends(&[&call_text(1, 120_000)])
         .says(&[Output::Dispatched(id(1))]);

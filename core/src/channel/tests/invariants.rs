@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::script::{
     REGISTER, RESUMING, Script, WITH_TOOL, closing, grant, id, json, legacy, request,
 };
-use crate::channel::{Claimed, Outcome, Output, Successor, Transmit};
+use crate::channel::{Claimed, Outcome, Output, Successor, Taken, Transmit};
 use crate::close::CloseCode;
 use crate::ids::CallId;
 use crate::limits;
@@ -21,7 +21,7 @@ enum Step {
     App(String),
     Claimed(Claimed),
     Contents(bool),
-    Call(u128, bool, u64),
+    Call(u128, bool, u64, u32),
     Cancel(u128),
     CancelRequest(u128),
     Settled(u128),
@@ -62,7 +62,8 @@ fn step() -> impl Strategy<Value = Step> {
         20 => app_text().prop_map(Step::App),
         6 => claimed.prop_map(Step::Claimed),
         1 => any::<bool>().prop_map(Step::Contents),
-        20 => (n.clone(), any::<bool>(), 0..30_000_u64).prop_map(|(n, l, d)| Step::Call(n, l, d)),
+        20 => (n.clone(), any::<bool>(), 0..30_000_u64, 0..3_u32)
+            .prop_map(|(n, l, d, a)| Step::Call(n, l, d, a)),
         4 => n.clone().prop_map(Step::Cancel),
         2 => n.clone().prop_map(Step::CancelRequest),
         3 => n.clone().prop_map(Step::Settled),
@@ -96,14 +97,16 @@ fn run(script: &mut Script, step: Step) -> Option<(CallId, bool)> {
             };
             channel.handle_contents(now, &unknown);
         }
-        Step::Call(n, is_legacy, deadline_ms) => {
+        Step::Call(n, is_legacy, deadline_ms, attempt) => {
             let mut request = if is_legacy {
                 legacy(n, &n.to_string())
             } else {
                 request(n)
             };
             request.call.deadline = Duration::from_millis(deadline_ms);
-            return Some((id(n), channel.call(now, request).is_ok()));
+            request.call.attempt = attempt;
+            let begun = channel.call(now, request) == Ok(Taken::Begun);
+            return begun.then_some((id(n), attempt > 0));
         }
         Step::Cancel(n) => channel.cancel(now, id(n), CancelReason::Agent),
         Step::CancelRequest(n) => channel.cancel_request(now, "s1", &json(&n.to_string())),
@@ -135,48 +138,67 @@ fn run(script: &mut Script, step: Step) -> Option<(CallId, bool)> {
     None
 }
 
+/// A call that was taken and not answered.
+struct Open {
+    dispatched: bool,
+    /// It was delivered before.
+    again: bool,
+    /// The last progress.
+    progress: f64,
+}
+
 /// What a driver knows of the calls that were taken.
 #[derive(Default)]
 struct Ledger {
-    /// By call: whether it was dispatched, and the last progress.
-    open: BTreeMap<CallId, (bool, f64)>,
+    open: BTreeMap<CallId, Open>,
     ended: bool,
 }
 
 impl Ledger {
-    fn taken(&mut self, id: CallId) {
+    fn taken(&mut self, id: CallId, again: bool) {
         assert!(!self.ended, "a call was taken after the end");
-        let before = self.open.insert(id, (false, f64::NEG_INFINITY));
+        let call = Open {
+            dispatched: false,
+            again,
+            progress: f64::NEG_INFINITY,
+        };
+        let before = self.open.insert(id, call);
         assert!(before.is_none(), "a call was taken twice while it was open");
     }
 
     fn hear(&mut self, output: &Output) {
         assert!(!self.ended, "said after the end: {output:?}");
         match output {
-            Output::Dispatched(id) => self.open.get_mut(id).expect("an open call").0 = true,
+            Output::Dispatched(id) => {
+                self.open.get_mut(id).expect("an open call").dispatched = true
+            }
             Output::Progress(id, progress) => {
                 let call = self.open.get_mut(id).expect("an open call");
                 let value: serde_json::Value = progress.value().unwrap();
                 let value = value["progress"].as_f64().unwrap();
-                assert!(call.0 && value > call.1, "{value} after {}", call.1);
-                call.1 = value;
+                assert!(
+                    call.dispatched && value > call.progress,
+                    "{value} after {}",
+                    call.progress
+                );
+                call.progress = value;
             }
-            Output::Log(id, _) => assert!(self.open[id].0),
+            Output::Log(id, _) => assert!(self.open[id].dispatched),
             Output::Answer(id, outcome) => {
-                let (dispatched, _) = self.open.remove(id).expect("one answer for each call");
+                let call = self.open.remove(id).expect("one answer for each call");
                 match outcome {
-                    Outcome::Result(_) | Outcome::Error(_) | Outcome::Lost | Outcome::TimedOut => {
-                        assert!(dispatched);
-                    }
-                    Outcome::NotDelivered => assert!(!dispatched),
-                    Outcome::Cancelled => {}
+                    Outcome::Result(_) | Outcome::Error(_) => assert!(call.dispatched),
+                    Outcome::Lost | Outcome::TimedOut => assert!(call.dispatched || call.again),
+                    Outcome::Unknown => assert!(call.dispatched && call.again),
+                    Outcome::NotDelivered => assert!(!call.dispatched && !call.again),
+                    Outcome::Cancelled | Outcome::Moved => {}
                 }
             }
             Output::Ended(_) => {
                 assert!(
                     self.open.is_empty(),
                     "calls without an answer: {:?}",
-                    self.open
+                    self.open.keys()
                 );
                 self.ended = true;
             }
@@ -200,8 +222,8 @@ proptest! {
         }
         for step in steps {
             // Outputs of a step are heard before the next, as drivers do.
-            if let Some((id, true)) = run(&mut script, step) {
-                ledger.taken(id);
+            if let Some((id, again)) = run(&mut script, step) {
+                ledger.taken(id, again);
             }
             while let Some(output) = script.channel.poll_output() {
                 ledger.hear(&output);

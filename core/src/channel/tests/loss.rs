@@ -1,7 +1,7 @@
 //! Lost routers, lost sockets, successors.
 
 use super::script::{Script, answered, call_text, closing, ended_with, id, legacy, request};
-use crate::channel::{NotAttached, Outcome, Output, Refusal, Successor};
+use crate::channel::{NotAttached, Outcome, Output, Refusal, Successor, Taken};
 use crate::close::{CloseCode, Departure};
 use crate::limits;
 use crate::message::CancelReason;
@@ -67,7 +67,10 @@ fn an_answer_that_nobody_fetches_comes_out_in_the_end() {
 fn a_modern_orphan_is_cancelled_and_a_legacy_one_runs_out() {
     let mut script = Script::registered();
     script.delivered_call(1);
-    assert_eq!(script.channel.call(script.now, legacy(2, "7")), Ok(()));
+    assert_eq!(
+        script.channel.call(script.now, legacy(2, "7")),
+        Ok(Taken::Begun)
+    );
     script
         .sends(&[&call_text(2, 120_000)])
         .says(&[Output::Dispatched(id(2))]);

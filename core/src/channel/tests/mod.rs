@@ -3,5 +3,6 @@ mod calls;
 mod invariants;
 mod lifetime;
 mod loss;
+mod redelivery;
 mod registering;
 mod script;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::channel::{CallRequest, Channel, Claimed, Origin, Outcome, Output, Transmit};
+use crate::channel::{CallRequest, Channel, Claimed, Origin, Outcome, Output, Taken, Transmit};
 use crate::close::{CloseCode, Closing};
 use crate::ids::{CallId, ClientId};
 use crate::json::Json;
@@ -77,7 +77,7 @@ impl Script {
 
     /// A router asks for a call, and it is taken.
     pub(super) fn call(&mut self, n: u128) -> &mut Self {
-        assert_eq!(self.channel.call(self.now, request(n)), Ok(()));
+        assert_eq!(self.channel.call(self.now, request(n)), Ok(Taken::Begun));
         self
     }
 

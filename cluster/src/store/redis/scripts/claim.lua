@@ -1,5 +1,5 @@
--- ARGV: node, incarnation, nonce, highest epoch seen, instance, connection, the four hashes, ttl ms,
--- how many nonces are remembered.
+-- ARGV: node, incarnation, nonce, highest epoch seen, instance, connection, resume, the four hashes,
+-- ttl ms, how many nonces are remembered.
 -- Gives 'taken', the epoch and the displaced holder, or 'late' and the holder.
 local stored = read_holder('')
 local nonces = redis.call('HGET', KEYS[1], 'nonces') or ''
@@ -17,7 +17,7 @@ if stored then
   if late then
     return with_holder({ 'late' }, stored)
   end
-  nonces = string.sub(nonces .. stored.nonce, -16 * ARGV[12])
+  nonces = string.sub(nonces .. stored.nonce, -16 * ARGV[13])
   if not departed then
     previous = stored
   end
@@ -33,13 +33,14 @@ write_holder('', {
   nonce = ARGV[3],
   instance = ARGV[5],
   connection = ARGV[6],
+  resume = ARGV[7],
 })
-write_hashes(ARGV[7], ARGV[8], ARGV[9], ARGV[10])
+write_hashes(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
 if previous then
   write_holder('previous_', previous)
 end
 if nonces ~= '' then
   redis.call('HSET', KEYS[1], 'nonces', nonces)
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[11])
+redis.call('PEXPIRE', KEYS[1], ARGV[12])
 return with_holder({ 'taken', epoch }, previous)

@@ -1,15 +1,17 @@
 -- ARGV: member ID, incarnation, lease ms, tombstone ms, member as JSON.
--- Gives the incarnation that has taken the name over, or nothing.
+-- Gives 'renewed', the time in microseconds and whether there was no entry, or 'superseded' and
+-- the incarnation that has taken the name over.
+local time_now = string.format('%.0f', micros)
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 if text then
   local entry = read_entry(text)
   local same = entry.incarnation == ARGV[2]
   if not same and is_alive(entry) then
-    return entry.incarnation
+    return { 'superseded', entry.incarnation }
   end
   if same and entry.left ~= 0 then
     -- Sent before the member left, arrived after it.
-    return false
+    return { 'renewed', time_now, '0' }
   end
 end
 write_entry(ARGV[1], {
@@ -20,4 +22,4 @@ write_entry(ARGV[1], {
   left = 0,
   member = ARGV[5],
 })
-return false
+return { 'renewed', time_now, text and '0' or '1' }

@@ -7,7 +7,8 @@
 -- as text. Epochs are decimal and stay below 2^53, for they are times in microseconds.
 local function read_holder(prefix)
   local fields = redis.call('HMGET', KEYS[1], prefix .. 'node', prefix .. 'epoch',
-    prefix .. 'incarnation', prefix .. 'nonce', prefix .. 'instance', prefix .. 'connection')
+    prefix .. 'incarnation', prefix .. 'nonce', prefix .. 'instance', prefix .. 'connection',
+    prefix .. 'resume')
   if not fields[1] then
     return nil
   end
@@ -18,13 +19,15 @@ local function read_holder(prefix)
     nonce = fields[4],
     instance = fields[5],
     connection = fields[6],
+    resume = fields[7],
   }
 end
 
 local function write_holder(prefix, holder)
   redis.call('HSET', KEYS[1], prefix .. 'node', holder.node, prefix .. 'epoch', holder.epoch,
     prefix .. 'incarnation', holder.incarnation, prefix .. 'nonce', holder.nonce,
-    prefix .. 'instance', holder.instance, prefix .. 'connection', holder.connection)
+    prefix .. 'instance', holder.instance, prefix .. 'connection', holder.connection,
+    prefix .. 'resume', holder.resume)
 end
 
 local function write_hashes(tools, prompts, resources, rest)
@@ -36,7 +39,7 @@ end
 local function with_holder(answer, holder)
   if holder then
     for _, value in ipairs({ holder.node, holder.epoch, holder.incarnation, holder.nonce,
-      holder.instance, holder.connection }) do
+      holder.instance, holder.connection, holder.resume }) do
       table.insert(answer, value)
     end
   end

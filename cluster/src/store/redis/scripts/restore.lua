@@ -1,4 +1,4 @@
--- ARGV: node, epoch, incarnation, nonce, instance, connection, the four hashes, ttl ms.
+-- ARGV: node, epoch, incarnation, nonce, instance, connection, resume, the four hashes, ttl ms.
 -- Gives 'held', or 'beaten' and the holder.
 local stored = read_holder('')
 if stored then
@@ -17,7 +17,8 @@ write_holder('', {
   nonce = ARGV[4],
   instance = ARGV[5],
   connection = ARGV[6],
+  resume = ARGV[7],
 })
-write_hashes(ARGV[7], ARGV[8], ARGV[9], ARGV[10])
-redis.call('PEXPIRE', KEYS[1], ARGV[11])
+write_hashes(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
+redis.call('PEXPIRE', KEYS[1], ARGV[12])
 return { 'held' }
