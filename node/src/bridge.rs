@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
-use clientmcp_proto::headers::GRPC_MESSAGE_BYTES;
+use clientmcp_proto::headers::{self, GRPC_MESSAGE_BYTES};
 use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
 use clientmcp_proto::v1::{
     Accepted, CancelRequestRequest, CancelRequestResponse, DescribeRequest, DescribeResponse,
@@ -82,14 +82,17 @@ impl bridge_server::Bridge for Bridge {
             return Err(Status::invalid_argument("a link begins with Hello"));
         };
         let Hello {
-            router_id, target, ..
+            router_id,
+            router_incarnation,
+            target,
         } = hello;
+        let router = headers::router_run(&router_id, router_incarnation);
         if self.check(target.as_ref()).is_err() {
             // Welcome says who is here, and the link ends.
             let welcome = Ok(link::welcome(&self.node).into());
             return Ok(Response::new(Box::pin(stream::iter([welcome]))));
         }
-        let (frames, reading) = link::serve(self.node.clone(), router_id, frames);
+        let (frames, reading) = link::serve(self.node.clone(), router, frames);
         tokio::spawn(reading);
         Ok(Response::new(Box::pin(frames.map(Ok))))
     }
@@ -163,6 +166,7 @@ impl bridge_server::Bridge for Bridge {
             node_id: self.node.member_id.to_string(),
             incarnation: self.node.incarnation.0,
             ready: !self.node.draining.is_cancelled(),
+            store_answers: self.node.membership.store_answers(),
         }))
     }
 }
@@ -184,6 +188,7 @@ impl Bridge {
                 node_id: self.node.member_id.to_string(),
                 incarnation: self.node.incarnation.0,
                 epoch: epoch.0,
+                address: String::new(),
             }),
         })
     }
@@ -191,6 +196,15 @@ impl Bridge {
 
 fn client_id(text: &str) -> Result<ClientId, Status> {
     ClientId::parse(text).map_err(|error| Status::invalid_argument(error.to_string()))
+}
+
+/// The runs of nodes that a router cannot reach.
+pub(crate) fn unreachable(targets: &[Target]) -> Vec<(MemberId, Incarnation)> {
+    let run = |target: &Target| {
+        let node = MemberId::parse(&target.node_id).ok()?;
+        Some((node, Incarnation(target.incarnation)))
+    };
+    targets.iter().filter_map(run).collect()
 }
 
 /// The session of a request, where it has one.

@@ -6,6 +6,7 @@
 
 mod displacing;
 mod keeping;
+mod provisional;
 mod releasing;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use clientmcp_cluster::store::{ClaimRequest, Claimed as Answer, StoreError};
 use clientmcp_core::channel::{ClaimInput, Claimed};
 use clientmcp_core::claim::{Claim, Holder};
-use clientmcp_core::close::Departure;
+use clientmcp_core::close::{CloseCode, Closing, Departure};
 use clientmcp_core::registration::{ContentHash, Kind};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{sleep, timeout};
@@ -21,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{Connection, TakenOver, successor};
 use crate::content::Registration;
 use crate::limits;
+use crate::places;
 use crate::registry::NewerHolder;
 use crate::state::NodeState;
 
@@ -49,10 +51,24 @@ pub(crate) async fn look_up(connection: Arc<Connection>, wanted: Vec<(Kind, Cont
 /// Brings a checked registration to the store, and its answer to the channel.
 pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
     let node = &connection.node;
+    match node.admission.take_turn(&connection.client_id) {
+        Ok(wait) => sleep(wait).await,
+        Err(_) => {
+            let text = "too many apps come at once: try again later";
+            connection.close(Closing::new(CloseCode::TryLater, text));
+            node.metrics
+                .registers
+                .with_label_values(&["overloaded"])
+                .inc();
+            return;
+        }
+    }
     let brought = if input.again {
         update(&connection, &input).await
-    } else {
+    } else if node.membership.store_answers() {
         take(&connection, &input).await
+    } else {
+        provisional::take(&connection, &input).await
     };
     let result = match brought {
         Ok(result) => result,
@@ -72,7 +88,10 @@ async fn take(
 ) -> Result<&'static str, StoreError> {
     let node = &connection.node;
     let turn = wait_for_turn(node).await;
-    let registration = store_contents(node, input).await?;
+    let registration = match store_contents(node, input).await {
+        Ok(registration) => registration,
+        Err(_) => return provisional::take(connection, input).await,
+    };
     let request = ClaimRequest {
         client_id: connection.client_id.clone(),
         node: node.member_id.clone(),
@@ -81,16 +100,22 @@ async fn take(
         seen: node.registry.seen(&connection.client_id),
         instance: input.instance.clone(),
         connection: input.connection,
+        resume: input.resume,
         hashes: input.hashes,
     };
-    let (claim, previous) = match ask(node, &request).await? {
+    let answer = match ask(node, &request).await {
+        Ok(answer) => answer,
+        Err(_) => return provisional::take(connection, input).await,
+    };
+    let (claim, previous) = match answer {
         Answer::Taken { claim, previous } => (claim, previous),
         Answer::Late { holder } if holder.instance == input.instance => {
             connection.handle_claimed(Claimed::Late);
             return Ok("late");
         }
         Answer::Late { holder } => {
-            connection.displace(successor(&input.instance, Some(&holder.instance)));
+            let by = successor(&input.instance, Some(&holder.instance));
+            connection.displace(by, places::elsewhere(node, &holder));
             return Ok("displaced");
         }
     };
@@ -104,7 +129,7 @@ async fn take(
     // A former holder that does not answer holds up nobody but its own successor.
     drop(turn);
     make_way(connection, input, previous, &ours).await;
-    match connection.take_over(claim, input, registration) {
+    match connection.take_over(claim, input, registration, true) {
         TakenOver::Settled => Ok("registered"),
         TakenOver::Ended => {
             let client_id = connection.client_id.clone();
@@ -169,6 +194,7 @@ fn holder(connection: &Connection, input: &ClaimInput, claim: Claim) -> Holder {
         claim,
         instance: input.instance.clone(),
         connection: input.connection,
+        resume: input.resume,
     }
 }
 

@@ -15,19 +15,21 @@ mod tests;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_core::channel::{
-    CallRequest, Channel, ClaimInput, Claimed, NotAttached, Refusal, Successor,
+    CallRequest, Channel, ClaimInput, Claimed, NotAttached, Refusal, Successor, Taken,
 };
 use clientmcp_core::claim::Claim;
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::{CallId, ClientId, InstanceId};
 use clientmcp_core::json::Json;
-use clientmcp_core::message::CancelReason;
+use clientmcp_core::message::{CancelReason, MoveReason};
 use clientmcp_core::registration::Kind;
 use clientmcp_core::tick::Tick;
 use clientmcp_core::token::ServeGrant;
+use clientmcp_proto::v1::Elsewhere;
 use tokio::sync::Notify;
 
 use crate::content::Registration;
@@ -43,6 +45,8 @@ pub(crate) struct Connection {
     pub(crate) client_id: ClientId,
     /// For logs.
     pub(crate) number: u64,
+    /// The run of the router whose tunnel this is; `None` in direct mode.
+    pub(crate) via: Option<Arc<str>>,
     state: Mutex<State>,
     /// Wakes the writing task: there is something to send.
     to_write: Notify,
@@ -57,6 +61,8 @@ struct State {
     routes: HashMap<CallId, Arc<Link>>,
     /// The claim under which the client ID is held; `None` before and after.
     claim: Option<Claim>,
+    /// Where the client ID has gone from here.
+    moved_to: Option<Elsewhere>,
     /// There from the first register until it was claimed.
     registering: Option<Changing>,
     /// When the reading task wakes by itself.
@@ -75,13 +81,14 @@ struct State {
 
 impl Connection {
     /// A connection whose token was verified just before.
-    pub(crate) fn new(node: Arc<NodeState>, grant: ServeGrant) -> Arc<Self> {
+    pub(crate) fn new(node: Arc<NodeState>, grant: ServeGrant, via: Option<Arc<str>>) -> Arc<Self> {
         let client_id = grant.client_id().clone();
         let channel = Channel::new(grant, node.timings.clone(), node.clock.now());
         let state = State {
             channel,
             routes: HashMap::new(),
             claim: None,
+            moved_to: None,
             registering: None,
             armed: None,
             pong: None,
@@ -92,6 +99,7 @@ impl Connection {
         };
         Arc::new(Self {
             number: node.next_number(),
+            via,
             node,
             client_id,
             state: Mutex::new(state),
@@ -114,9 +122,11 @@ impl Connection {
             // First: what comes of it, the answer among it, is carried out in this very step.
             let before = state.routes.insert(id, link.clone());
             match state.channel.call(now, request) {
-                Ok(()) => {
-                    state.in_flight += 1;
-                    self.node.metrics.calls_in_flight.inc();
+                Ok(taken) => {
+                    if taken == Taken::Begun {
+                        state.in_flight += 1;
+                        self.node.metrics.calls_in_flight.inc();
+                    }
                     Ok(())
                 }
                 Err(refusal) => {
@@ -144,6 +154,22 @@ impl Connection {
             attached
         })
         .unwrap_or(Err(NotAttached::Unknown))
+    }
+
+    /// Gives a call up that was between holders: the app may run it.
+    pub(crate) fn cancel_wherever(self: &Arc<Self>, id: CallId, reason: CancelReason) {
+        self.step(|state, now| state.channel.cancel_wherever(now, id, reason));
+    }
+
+    /// Asks the app to move. `false`: it cannot, or was asked already.
+    pub(crate) fn ask_to_move(
+        self: &Arc<Self>,
+        reason: MoveReason,
+        within: Duration,
+        url: Option<String>,
+    ) -> bool {
+        self.step(|state, now| state.channel.ask_to_move(now, reason, within, url))
+            .unwrap_or(false)
     }
 
     /// Gives a call up.
@@ -186,6 +212,7 @@ impl Connection {
         claim: Claim,
         input: &ClaimInput,
         registration: Registration,
+        written: bool,
     ) -> TakenOver {
         self.step(|state, now| {
             if state.ended {
@@ -196,8 +223,9 @@ impl Connection {
                 connection: self.clone(),
                 instance: input.instance.clone(),
                 number: input.connection,
+                resume: input.resume,
                 registration,
-                written: true,
+                written,
             };
             match self.node.registry.install(&self.client_id, holding) {
                 Installed::Held => {
@@ -226,10 +254,12 @@ impl Connection {
     }
 
     /// A newer connection holds the client ID. When this returns, nothing more is dispatched.
-    pub(crate) fn displace(self: &Arc<Self>, by: Successor) {
+    /// Its calls go on there if it is the same instance, and one that remembers calls.
+    pub(crate) fn displace(self: &Arc<Self>, by: Successor, to: Elsewhere) {
         self.step(|state, now| {
             // The registry has removed it already.
             state.claim = None;
+            state.moved_to = Some(to);
             state.channel.handle_displaced(now, by);
         });
     }
@@ -244,6 +274,11 @@ impl Connection {
         let state = self.lock();
         let hashes = state.channel.hashes();
         hashes.map_or_else(String::new, |hashes| hashes.tools.to_string())
+    }
+
+    /// Whether the app remembers call IDs.
+    pub(crate) fn resumes(&self) -> bool {
+        self.lock().channel.resumes()
     }
 
     /// Whether no call is in flight.

@@ -4,6 +4,7 @@
 //! connection stands in [`clientmcp_core::channel`]; this crate feeds it: the socket, the links
 //! to routers, the store and the clock.
 
+mod admission;
 mod bridge;
 mod claims;
 mod clock;
@@ -15,14 +16,17 @@ mod limits;
 mod link;
 mod listener;
 mod metrics;
+mod moving;
 mod peers;
 mod places;
 mod registry;
+mod relay;
 mod socket;
 mod start;
 mod state;
 mod status;
 mod upgrade;
+mod waiting;
 
 pub use config::Config;
 pub use start::{Node, StartError};

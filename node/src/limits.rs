@@ -18,6 +18,13 @@ pub(crate) const HEADER_BYTES: usize = limits::HANDSHAKE_HEADER_BYTES;
 /// gRPC requests under way on one connection: each GET stream of an agent is one `Watch`.
 pub(crate) const HTTP2_STREAMS: u32 = 100_000;
 
+/// Between two looks at what the ring has given to other nodes, when no view changes.
+pub(crate) const REBALANCE_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two apps that are asked to move because the ring has changed.
+pub(crate) const MOVE_STEP: Duration = Duration::from_millis(5);
+/// An app that came back here is asked again after this time, then twice as long, and so on.
+pub(crate) const MOVE_AGAIN: Duration = Duration::from_secs(60);
+
 /// A node that stops looks so often which sockets have no call in flight any more.
 pub(crate) const DRAIN_STEP: Duration = Duration::from_millis(50);
 /// Sockets that are closed in one such step, if the drain is long enough: 500 in a second.

@@ -83,6 +83,17 @@ impl Peers {
         Ok(Incarnation(answer.incarnation))
     }
 
+    /// Whether the node at `address` has the store.
+    pub(crate) async fn has_store(&self, address: &str) -> bool {
+        let Ok(mut client) = self.client(address) else {
+            return false;
+        };
+        let asked = client.identify(self.signed(IdentifyRequest {}));
+        self.answer(asked)
+            .await
+            .is_ok_and(|answer| answer.store_answers)
+    }
+
     /// As [`identify`](Self::identify), asked at most once at a time and once per heartbeat,
     /// however many want to know.
     pub(crate) async fn probe(&self, address: &str) -> Result<Incarnation, PeerError> {

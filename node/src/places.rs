@@ -12,7 +12,7 @@ use clientmcp_cluster::store::{Record, StoreError};
 use clientmcp_cluster::view::{Loss, Whereabouts};
 use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::close::Departure;
-use clientmcp_core::ids::ClientId;
+use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::registration::Hashes;
 use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::{Absent, Elsewhere};
@@ -23,7 +23,7 @@ use crate::registry::{Found, Holding};
 use crate::state::NodeState;
 
 /// Where a client ID is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Place {
     /// It is held here.
     Here(Box<Holding>),
@@ -31,17 +31,35 @@ pub(crate) enum Place {
     SessionEnded,
     /// Another node holds it.
     Elsewhere(Elsewhere),
-    /// Nobody does. It offered this, if that is remembered.
-    Absent(Absent, Option<Hashes>),
+    /// Nobody does. This is what is remembered of it.
+    Absent(Absent, Option<Last>),
     /// The store did not answer.
     Unknown,
 }
+
+/// What is remembered of a client ID whose app is away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Last {
+    /// What it offered.
+    pub(crate) hashes: Hashes,
+    /// The instance that did.
+    pub(crate) instance: InstanceId,
+    /// Whether that one remembers call IDs.
+    pub(crate) resume: bool,
+}
+
+/// Runs of nodes that whoever asks cannot reach.
+pub(crate) type Unreachable = [(MemberId, Incarnation)];
+
+/// Nobody is out of reach.
+pub(crate) const ALL_REACHABLE: &Unreachable = &[];
 
 /// Finds a client ID. Reads the store only if it is not held here.
 pub(crate) async fn find(
     node: &Arc<NodeState>,
     client_id: &ClientId,
     session: Option<&str>,
+    unreachable: &Unreachable,
 ) -> Place {
     let changing = match node.registry.find(client_id, session) {
         Found::Here(holding) => return Place::Here(holding),
@@ -51,7 +69,7 @@ pub(crate) async fn find(
     if changing {
         await_change(node, client_id).await;
     }
-    let read = read(node, client_id, session).await;
+    let read = read(node, client_id, session, unreachable).await;
     // It may have come while the store was asked.
     match (node.registry.find(client_id, session), read) {
         (Found::Here(holding), _) => Place::Here(holding),
@@ -83,6 +101,7 @@ async fn read(
     node: &Arc<NodeState>,
     client_id: &ClientId,
     session: Option<&str>,
+    unreachable: &Unreachable,
 ) -> Result<Place, StoreError> {
     // Around the store alone: a holder that does not answer a probe holds up no other lookup.
     let turn = node.lookups.acquire().await;
@@ -97,7 +116,7 @@ async fn read(
         return Ok(Place::Absent(absent(Why::NeverSeen, Duration::ZERO), None));
     };
     drop(turn);
-    judge(node, client_id, record).await
+    judge(node, client_id, record, unreachable).await
 }
 
 /// What a record means, given what is known of the node that wrote it.
@@ -105,38 +124,47 @@ async fn judge(
     node: &Arc<NodeState>,
     client_id: &ClientId,
     record: Record,
+    unreachable: &Unreachable,
 ) -> Result<Place, StoreError> {
-    let hashes = Some(record.hashes);
+    let last = Some(Last {
+        hashes: record.hashes,
+        instance: record.instance,
+        resume: record.resume,
+    });
     let Some(holder) = record.holder else {
         let (departure, ago) = record
             .departed
             .unwrap_or((Departure::Clean, Duration::ZERO));
-        return Ok(Place::Absent(
-            absent(why(node, departure, ago), ago),
-            hashes,
-        ));
+        return Ok(Place::Absent(absent(why(node, departure, ago), ago), last));
     };
     let incarnation = holder.claim.incarnation;
     if node.is_me(holder.node.as_str(), incarnation.0) {
         return Ok(Place::Absent(
             give_back(node, client_id, holder.claim),
-            hashes,
+            last,
         ));
     }
     let view = node.membership.view();
     Ok(match view.whereabouts(&holder.node, incarnation) {
-        Whereabouts::Present(_) => Place::Elsewhere(elsewhere(&holder)),
+        // Whoever cannot reach it is right as long as this node cannot either.
+        Whereabouts::Present(member)
+            if unreachable.contains(&(holder.node.clone(), incarnation))
+                && !answers(node, &member.address, &holder).await =>
+        {
+            Place::Absent(absent(Why::Away, Duration::ZERO), last)
+        }
+        Whereabouts::Present(_) => Place::Elsewhere(elsewhere(node, &holder)),
         Whereabouts::Lost(lost) => {
             let ago = node.membership.now().since(lost.since);
             if lost.how == Loss::Lapsed && answers(node, &lost.member.address, &holder).await {
-                return Ok(Place::Elsewhere(elsewhere(&holder)));
+                return Ok(Place::Elsewhere(elsewhere(node, &holder)));
             }
-            Place::Absent(absent(why(node, Departure::Lost, ago), ago), hashes)
+            Place::Absent(absent(why(node, Departure::Lost, ago), ago), last)
         }
         Whereabouts::Unknown if just_joined(node, &holder).await?.is_some() => {
-            Place::Elsewhere(elsewhere(&holder))
+            Place::Elsewhere(elsewhere(node, &holder))
         }
-        Whereabouts::Unknown => Place::Absent(absent(Why::Gone, node.timings.grace), hashes),
+        Whereabouts::Unknown => Place::Absent(absent(Why::Gone, node.timings.grace), last),
     })
 }
 
@@ -188,10 +216,20 @@ fn absent(why: Why, since: Duration) -> Absent {
     }
 }
 
-pub(crate) fn elsewhere(holder: &Holder) -> Elsewhere {
+pub(crate) fn elsewhere(node: &NodeState, holder: &Holder) -> Elsewhere {
     Elsewhere {
         node_id: holder.node.to_string(),
         incarnation: holder.claim.incarnation.0,
         epoch: holder.claim.epoch.0,
+        address: address(node, &holder.node, holder.claim.incarnation),
+    }
+}
+
+/// Where a run of a node is, as far as this one knows; empty if it does not.
+pub(crate) fn address(node: &NodeState, id: &MemberId, incarnation: Incarnation) -> String {
+    match node.membership.view().whereabouts(id, incarnation) {
+        Whereabouts::Present(member) => member.address.clone(),
+        Whereabouts::Lost(lost) => lost.member.address.clone(),
+        Whereabouts::Unknown => String::new(),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Holding {
     pub(crate) instance: InstanceId,
     /// The number of the connection within the instance.
     pub(crate) number: u64,
+    /// Whether the instance remembers call IDs.
+    pub(crate) resume: bool,
     /// What the app offers.
     pub(crate) registration: Registration,
     /// The store has these hashes.

@@ -29,7 +29,9 @@ use crate::config::Config;
 use crate::drain;
 use crate::limits;
 use crate::listener::{Response, protocol};
+use crate::moving;
 use crate::peers::Peers;
+use crate::relay;
 use crate::state::NodeState;
 use crate::status;
 use crate::upgrade::{self, Door};
@@ -144,6 +146,10 @@ impl Node {
             "keeping claims",
             until_told(tasks.stop().clone(), claims::keep(state.clone())),
         );
+        tasks.spawn(
+            "moving apps",
+            until_told(tasks.stop().clone(), moving::rebalance(state.clone())),
+        );
 
         // Serving last: whoever is answered finds everything in place.
         let mut node = Self {
@@ -199,8 +205,11 @@ impl Node {
         }
     }
 
-    /// Stops. Takes at most [`Timings::drain`](clientmcp_core::timings::Timings::drain) for calls
-    /// in flight, and some seconds more; dropping the future stops at once.
+    /// Stops. While others may not have noticed yet, for
+    /// [`Timings::pre_drain`](clientmcp_core::timings::Timings::pre_drain), what is here is served
+    /// as before; then apps move to other nodes, and calls end, within
+    /// [`Timings::drain`](clientmcp_core::timings::Timings::drain); and some seconds more.
+    /// Dropping the future stops at once.
     pub async fn stop(self) {
         let Self {
             state,
@@ -216,8 +225,7 @@ impl Node {
         if !matches!(timeout(limits::STORE_WAIT, draining).await, Ok(Ok(()))) {
             tracing::debug!("the store was not told of the drain");
         }
-        // Apps with nothing in flight go first, the others when their calls have ended.
-        drain::close_sockets(&state).await;
+        drain::let_go(&state).await;
         // Routers get the last answers; what the store must know is told.
         state.end_links.cancel();
         state.errands.close();
@@ -241,6 +249,9 @@ impl Node {
             async move {
                 if let Some(refusal) = check_cluster_key(&state, &request) {
                     return refusal;
+                }
+                if request.uri().path() == headers::RELAY_PATH {
+                    return relay::answer(&state, request).await;
                 }
                 if request.version() != http::Version::HTTP_2 {
                     return upgrade::answer(&state, &Door::Tunnel, request);

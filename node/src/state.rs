@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use clientmcp_cluster::member::Member;
 use clientmcp_cluster::membership::Membership;
 use clientmcp_cluster::store::Store;
 use clientmcp_core::close::Closing;
@@ -18,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::Admission;
 use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::connection::Connection;
@@ -26,6 +28,7 @@ use crate::limits;
 use crate::metrics::Metrics;
 use crate::peers::Peers;
 use crate::registry::Registry;
+use crate::waiting::Waiting;
 
 /// One node.
 #[derive(Debug)]
@@ -58,8 +61,14 @@ pub(crate) struct NodeState {
     pub(crate) end_links: CancellationToken,
     /// Whatever still runs is dropped.
     pub(crate) abort: CancellationToken,
-    /// After a pause nothing is dispatched until the claims were read again.
-    pub(crate) fenced: AtomicBool,
+    /// Calls that wait for their apps to come back.
+    pub(crate) waiting: Arc<Waiting>,
+    /// Lets registers in at a bounded rate.
+    pub(crate) admission: Admission,
+    /// Pauses of this process after which the claims were read again.
+    pub(crate) pauses_mended: AtomicU64,
+    /// Others have the store and this node does not: its apps move to them.
+    pub(crate) cut_off: AtomicBool,
     numbers: AtomicU64,
     open: Mutex<BTreeMap<u64, Weak<Connection>>>,
 }
@@ -113,7 +122,10 @@ impl NodeState {
             draining: CancellationToken::new(),
             end_links: CancellationToken::new(),
             abort: CancellationToken::new(),
-            fenced: AtomicBool::new(false),
+            waiting: Arc::default(),
+            admission: Admission::new(),
+            pauses_mended: AtomicU64::new(0),
+            cut_off: AtomicBool::new(false),
             numbers: AtomicU64::new(1),
             open: Mutex::default(),
         }
@@ -168,10 +180,33 @@ impl NodeState {
         self.member_id.as_str() == node && self.incarnation.0 == incarnation
     }
 
-    /// Whether nothing may be dispatched: the node was paused, and what it holds may be out of
-    /// date.
+    /// Whether nothing may be dispatched: the node was paused, or is just waking up, and what it
+    /// holds may be out of date.
     pub(crate) fn is_fenced(&self) -> bool {
-        self.fenced.load(Ordering::Acquire)
+        let mended = self.pauses_mended.load(Ordering::Acquire);
+        self.membership.is_late() || self.membership.pause_count() != mended
+    }
+
+    /// Whether others have the store and this node does not.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
+    }
+
+    /// The other nodes that are there, as far as this one knows.
+    pub(crate) fn other_nodes(&self) -> Vec<Member> {
+        let view = self.membership.view();
+        let others = view.nodes().filter(|node| node.id != self.member_id);
+        others.cloned().collect()
+    }
+
+    /// Whether any other node has the store.
+    pub(crate) async fn peers_have_store(&self) -> bool {
+        let others = self.other_nodes();
+        let asked = others
+            .iter()
+            .map(|node| self.peers.has_store(&node.address));
+        let answers = futures_util::future::join_all(asked).await;
+        answers.contains(&true)
     }
 
     /// Verifies an app's token.

@@ -18,6 +18,7 @@ pub(crate) fn status(node: &NodeState) -> Value {
         "connections": node.metrics.sockets.get(),
         "apps": node.registry.count(),
         "calls": node.metrics.calls_in_flight.get(),
+        "callsWaiting": node.waiting.count(),
         "links": node.metrics.links.get(),
         "contents": node.contents.count(),
         "members": view.members(),
@@ -28,6 +29,9 @@ pub(crate) fn status(node: &NodeState) -> Value {
 pub(crate) fn ready(node: &NodeState) -> Result<(), String> {
     if node.draining.is_cancelled() {
         return Err("the node stops".to_owned());
+    }
+    if node.is_cut_off() {
+        return Err("the node is cut off from the store, and others have it".to_owned());
     }
     Ok(())
 }

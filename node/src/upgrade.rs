@@ -8,6 +8,7 @@
 mod handshake;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clientmcp_cluster::listener::Place;
 use clientmcp_core::close::{CloseCode, Closing};
@@ -76,7 +77,8 @@ pub(crate) fn answer(
     let place = request.extensions().get::<Place>().cloned();
     // Nothing of the request outlives this function: its headers pin a buffer of many KiB.
     let upgrade = hyper::upgrade::on(&mut request);
-    let serving = serve(node.clone(), upgrade, admitted, place.clone());
+    let via = via(door, request.headers());
+    let serving = serve(node.clone(), upgrade, admitted, via, place.clone());
     node.sockets
         .spawn(until_abort(node.clone(), serving, place));
     switching(&handshake)
@@ -101,13 +103,45 @@ fn refuse_place(node: &NodeState, door: &Door, headers: &HeaderMap) -> Option<Re
         }
     }
     if node.draining.is_cancelled() {
-        count_refusal(node, "draining");
-        let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "the node stops");
-        let seconds = HeaderValue::from_static("1");
-        response.headers_mut().insert(RETRY_AFTER, seconds);
-        return Some(response);
+        return Some(come_back(
+            node,
+            "draining",
+            "the node stops",
+            Duration::ZERO,
+        ));
     }
-    None
+    if node.is_cut_off() {
+        let text = "the node is cut off from the store";
+        return Some(come_back(node, "cut_off", text, Duration::ZERO));
+    }
+    let wait = node.admission.full_for()?;
+    let text = "too many apps come at once";
+    let mut response = come_back(node, "overloaded", text, wait);
+    if matches!(door, Door::Tunnel) {
+        // Tells the router that another node is not to be tried.
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    }
+    Some(response)
+}
+
+/// 503, and when to come back.
+fn come_back(node: &NodeState, why: &str, text: &'static str, wait: Duration) -> Response {
+    count_refusal(node, why);
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+    let seconds = wait.as_secs() + 1;
+    response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    response
+}
+
+/// The run of the router through which a socket comes.
+fn via(door: &Door, headers: &HeaderMap) -> Option<Arc<str>> {
+    let Door::Tunnel = door else {
+        return None;
+    };
+    let router = headers
+        .get(headers::ROUTER)
+        .and_then(|run| run.to_str().ok());
+    Some(router.unwrap_or_default().into())
 }
 
 fn admit<B>(
@@ -128,7 +162,13 @@ fn admit<B>(
 
 /// Waits until HTTP has let go of the connection, and has the socket served by a task that has
 /// room for nothing else: it stays as long as the socket.
-async fn serve(node: Arc<NodeState>, upgrade: OnUpgrade, admitted: Admitted, place: Option<Place>) {
+async fn serve(
+    node: Arc<NodeState>,
+    upgrade: OnUpgrade,
+    admitted: Admitted,
+    via: Option<Arc<str>>,
+    place: Option<Place>,
+) {
     let upgraded = match timeout(limits::FIRST_REQUEST_TIMEOUT, upgrade).await {
         Ok(Ok(upgraded)) => upgraded,
         Ok(Err(error)) => {
@@ -142,7 +182,7 @@ async fn serve(node: Arc<NodeState>, upgrade: OnUpgrade, admitted: Admitted, pla
     };
     match admitted {
         Ok(grant) => {
-            let connection = Connection::new(node.clone(), grant);
+            let connection = Connection::new(node.clone(), grant, via);
             tracing::debug!(client_id = %connection.client_id, socket = connection.number, "connected");
             let running = connection.run(reader, writer);
             node.sockets

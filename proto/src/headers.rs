@@ -10,6 +10,22 @@ pub const NODE: &str = "clientmcp-node";
 /// On a tunnel's upgrade request: the node's incarnation, 16 hexadecimal digits.
 pub const INCARNATION: &str = "clientmcp-incarnation";
 
+/// On a tunnel's upgrade request: the run of the router that it comes through, as
+/// `<member ID>/<incarnation>`.
+pub const ROUTER: &str = "clientmcp-router";
+
+/// The value of [`ROUTER`].
+#[must_use]
+pub fn router_run(member_id: &str, incarnation: u64) -> String {
+    format!("{member_id}/{incarnation:016x}")
+}
+
+/// The path, and the protocol to upgrade to, of a relay: the node connects to the node that
+/// [`NODE`] and [`INCARNATION`] name and passes bytes on, for a router that cannot reach it.
+pub const RELAY_PATH: &str = "/v1/relay";
+/// See [`RELAY_PATH`].
+pub const RELAY_PROTOCOL: &str = "clientmcp-relay";
+
 /// The largest gRPC message that either side encodes or decodes, in bytes. It lies well above
 /// the largest WebSocket message, so that no payload that passed the edge fails in between.
 pub const GRPC_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -19,17 +19,19 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::delivery::{Abandoned, Delivery, Loss, Next};
 use crate::gateway::Gateway;
 use crate::links::{End, Event, InFlight, News, NotSent, Run};
 use crate::metrics::Held;
 use crate::placement::{Route, Unplaced};
 use crate::refusal;
-use crate::registrations::Known;
+use crate::registrations::{App, Known};
 use crate::request_body::Share;
 use crate::verdict::{Answered, Verdict};
 
-/// The registration may change under a call that is being checked; not more often than this.
-const CHECKS: usize = 4;
+/// The registration may change under a call that is being checked, and its instance as well; not
+/// more often than this.
+const CHECKS: usize = 8;
 /// When to try again what an app was too busy for, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 /// When to try again what could not be delivered, in milliseconds.
@@ -54,10 +56,12 @@ pub(crate) struct Call {
     /// What it was checked against last.
     known: Option<Arc<Known>>,
     checks: usize,
-    attempt: u32,
-    /// It runs already: it is attached to, and not started.
-    attach: bool,
+    /// The instance that it is for. Nobody else gets it once it has left.
+    app: Option<App>,
+    delivery: Delivery,
     route: Route,
+    /// While it is between holders.
+    abandoned: Abandoned,
     _counted: Held,
     _share: Share,
 }
@@ -67,6 +71,8 @@ enum Stage {
     Unchecked { fresh: bool },
     /// To be sent.
     Checked,
+    /// Its app remembers no calls: it is looked for where it runs, and nowhere else.
+    Orphaned(Run),
     /// Sent.
     Sent(InFlight, Run),
 }
@@ -92,8 +98,9 @@ impl Call {
             deadline: begun + gateway.config.timings.call_deadline,
             known: None,
             checks: 0,
-            attempt: 0,
-            attach: false,
+            app: None,
+            delivery: Delivery::default(),
+            abandoned: Abandoned::new(gateway, grant.client_id()),
             route: gateway.placement.route(grant.client_id()),
             _counted: gateway.metrics.call_begun(),
             _share: share,
@@ -108,6 +115,7 @@ impl Call {
             let step = match stage {
                 Stage::Unchecked { fresh } => self.check_against_registration(fresh).await,
                 Stage::Checked => self.send().await,
+                Stage::Orphaned(run) => self.attach(run).await,
                 Stage::Sent(in_flight, run) => match self.await_end(in_flight, &events).await {
                     Ok(end) => self.handle_end(&run, end),
                     Err(verdict) => Err(verdict),
@@ -118,6 +126,7 @@ impl Call {
                 Err(verdict) => break verdict,
             }
         };
+        self.abandoned.disarm();
         let verdict = self.in_truth(verdict);
         let label = verdict.label();
         self.gateway.metrics.call_ended(label, self.begun.elapsed());
@@ -130,7 +139,7 @@ impl Call {
 
     /// Waits for the link's last word, or for the deadline: the app is told to stop then.
     async fn await_end(
-        &self,
+        &mut self,
         mut in_flight: InFlight,
         events: &mpsc::Sender<Event>,
     ) -> Result<End, Verdict> {
@@ -148,7 +157,9 @@ impl Call {
                 // A slow agent is waited for: what comes meanwhile is dropped by the link. A
                 // legacy agent may be gone while its call runs on.
                 News::Event(event) => {
-                    let _ = events.send(event).await;
+                    self.delivery.handle_progress();
+                    let told = tokio::time::timeout_at(self.deadline, events.send(event));
+                    let _ = told.await;
                 }
             }
         }
@@ -162,11 +173,12 @@ impl Call {
             return Err(undelivered());
         }
         let remembered = self.gateway.registrations.recall(&self.client_id);
-        let known = match remembered.filter(|_| !fresh) {
-            Some(known) => known,
+        let (known, app) = match remembered.filter(|_| !fresh) {
+            Some((known, app)) => (known, Some(app)),
             None => self.describe().await?,
         };
         self.known = Some(known.clone());
+        self.app = app;
         let wanted = match (self.check)(&self.request, &known.offer) {
             Ok(wanted) => wanted,
             // What is remembered must not refuse what the app offers by now.
@@ -179,7 +191,7 @@ impl Call {
         Ok(Stage::Checked)
     }
 
-    async fn describe(&self) -> Result<Arc<Known>, Verdict> {
+    async fn describe(&self) -> Result<(Arc<Known>, Option<App>), Verdict> {
         let session = self.request.session.as_ref().map(|session| &session.key);
         let described = self
             .gateway
@@ -188,15 +200,16 @@ impl Call {
             .await
             .map_err(|error| self.refuse(error.into()))?;
         let absent = described.absent.unwrap_or_default();
-        described
+        let known = described
             .known
-            .ok_or_else(|| Verdict::Failed(self.absent(&absent)))
+            .ok_or_else(|| Verdict::Failed(self.absent(&absent)))?;
+        Ok((known, described.app))
     }
 
     async fn send(&mut self) -> Result<Stage, Verdict> {
         let placed = tokio::select! {
             placed = self.route.next() => placed,
-            () = tokio::time::sleep_until(self.deadline) => return Err(undelivered()),
+            () = tokio::time::sleep_until(self.deadline) => return Err(self.too_late()),
         };
         let peer = placed.map_err(|unplaced| match unplaced {
             Unplaced::NoNode => self.refuse(refusal::no_node()),
@@ -205,6 +218,7 @@ impl Call {
         let run = peer.run();
         match peer.start(self.frame(), self.request.params.raw.clone().into_bytes()) {
             Ok(in_flight) => {
+                self.abandoned.disarm();
                 tracing::trace!(call = %self.id, node = %run, "call sent");
                 Ok(Stage::Sent(in_flight, run))
             }
@@ -237,9 +251,10 @@ impl Call {
             deadline_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
             root_id: Bytes::copy_from_slice(self.id.as_bytes()),
             round: 0,
-            attempt: self.attempt,
-            instance: String::new(),
-            attach_only: self.attach,
+            attempt: self.delivery.attempt(),
+            instance: self.app.as_ref().map_or_else(String::new, |app| app.instance.clone()),
+            attach_only: self.delivery.attach_only(),
+            unreachable: self.gateway.placement.unreachable(),
             tools_hash: hash(Kind::Tools),
             rest_hash: hash(Kind::Rest),
             context: self.context.clone(),
@@ -259,9 +274,10 @@ impl Call {
         match end {
             End::Outcome(outcome) => self.handle_outcome(run, outcome),
             End::Moved(to) => {
-                self.attach = true;
-                self.attempt += 1;
-                self.redirect(run, &to)
+                let next = self.redeliver(Loss::Moved)?;
+                self.gateway.metrics.redirects.inc();
+                self.route.elsewhere(run, &to);
+                Ok(next)
             }
             End::LinkLost {
                 not_delivered: true,
@@ -271,8 +287,37 @@ impl Call {
             }
             End::LinkLost {
                 not_delivered: false,
-            } => Err(Verdict::Failed(Failure::unknown())),
+            } => self.redeliver(Loss::Run(run.clone())),
         }
+    }
+
+    /// The call may have reached the app, and its answer will not come on this way any more.
+    fn redeliver(&mut self, loss: Loss) -> Result<Stage, Verdict> {
+        let resumes = self.app.as_ref().is_some_and(|app| app.resumes);
+        let next = self.delivery.handle_loss(loss, resumes);
+        if next != Next::GiveUp {
+            // However long it took so far, its app has the time that apps have to come back.
+            self.route = self.gateway.placement.route(&self.client_id);
+            self.abandoned.arm(self.id);
+            self.gateway.metrics.redeliveries.inc();
+        }
+        match next {
+            Next::Deliver => Ok(Stage::Checked),
+            Next::Attach(run) => Ok(Stage::Orphaned(run)),
+            Next::GiveUp => Err(Verdict::Failed(Failure::unknown())),
+        }
+    }
+
+    /// Attaches to a call that runs at a node whose link was lost, if the link is back in time.
+    async fn attach(&mut self, run: Run) -> Result<Stage, Verdict> {
+        let unknown = || Verdict::Failed(Failure::unknown());
+        let back = self.gateway.placement.comes_up(&run);
+        let back = tokio::time::timeout(self.gateway.config.timings.orphan, back);
+        let peer = back.await.map_err(|_| unknown())?;
+        let in_flight = peer.start(self.frame(), Bytes::new());
+        let in_flight = in_flight.map_err(|_| unknown())?;
+        self.abandoned.disarm();
+        Ok(Stage::Sent(in_flight, run))
     }
 
     fn handle_outcome(&mut self, run: &Run, outcome: outcome::Outcome) -> Result<Stage, Verdict> {
@@ -280,7 +325,7 @@ impl Call {
         Err(match outcome {
             Outcome::Result(result) => Verdict::Result(result),
             Outcome::Error(error) => Verdict::Error(error),
-            Outcome::Refused(refused) => return self.handle_refusal(&refused),
+            Outcome::Refused(refused) => return self.handle_refusal(run, &refused),
             Outcome::Elsewhere(to) => return self.redirect(run, &to),
             Outcome::NotHere(_) => {
                 self.route.not_here(run);
@@ -289,18 +334,29 @@ impl Call {
             Outcome::Absent(absent) => Verdict::Failed(self.absent(&absent)),
             Outcome::Lost(v1::Lost {
                 not_delivered: true,
-            }) => undelivered(),
-            Outcome::Lost(_) => Verdict::Failed(Failure::unknown()),
+                ..
+            }) => {
+                // Proof: it is sent as if it never had been, if there still is time.
+                self.route.not_here(run);
+                return Ok(Stage::Checked);
+            }
+            Outcome::Lost(v1::Lost { r#final: true, .. }) => Verdict::Failed(Failure::unknown()),
+            Outcome::Lost(_) => return self.redeliver(Loss::Socket),
             Outcome::TimedOut(_) => self.timed_out(),
             Outcome::Cancelled(_) => Verdict::Cancelled,
         })
     }
 
-    fn handle_refusal(&self, refused: &v1::Refused) -> Result<Stage, Verdict> {
+    fn handle_refusal(&mut self, run: &Run, refused: &v1::Refused) -> Result<Stage, Verdict> {
         use refused::Why;
         Err(match refused.why() {
-            Why::Stale => return Ok(Stage::Unchecked { fresh: true }),
-            Why::TooManyCalls | Why::QueueFull => Verdict::Failed(Failure::busy(BUSY_RETRY_MS)),
+            // It ran before, so there was room for it, and there will be.
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait if self.delivery.attempt() > 0 => {
+                self.route.not_here(run);
+                return Ok(Stage::Checked);
+            }
+            Why::Stale | Why::OtherInstance => return Ok(Stage::Unchecked { fresh: true }),
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait => Verdict::Failed(Failure::busy(BUSY_RETRY_MS)),
             Why::TooLarge => self.refuse(RpcError::too_large(REQUEST_BODY_BYTES)),
             Why::SessionEnded => self.refuse(RpcError::session_not_found()),
             // Somebody else has sent this ID, which cannot be; or it was sent before.
@@ -333,16 +389,24 @@ impl Call {
         }
     }
 
-    /// Of a call that runs already, nobody can say that it did not run.
+    /// The deadline has passed before the call could be sent.
+    fn too_late(&self) -> Verdict {
+        match self.delivery.attempt() {
+            0 => undelivered(),
+            _ => self.timed_out(),
+        }
+    }
+
+    /// Of a call that was delivered before, nobody can say that it did not run.
     fn in_truth(&self, verdict: Verdict) -> Verdict {
+        let again = self.delivery.attempt() > 0;
         match verdict {
             Verdict::Failed(failure)
-                if self.attach
-                    && matches!(failure.outcome, Outcome::Offline | Outcome::NotDelivered) =>
+                if again && matches!(failure.outcome, Outcome::Offline | Outcome::NotDelivered) =>
             {
                 Verdict::Failed(Failure::unknown())
             }
-            Verdict::Refused(_) if self.attach => Verdict::Failed(Failure::unknown()),
+            Verdict::Refused(_) if again => Verdict::Failed(Failure::unknown()),
             verdict => verdict,
         }
     }

@@ -13,6 +13,7 @@ mod body;
 mod bounded;
 mod calls;
 mod config;
+mod delivery;
 mod fetch;
 mod gateway;
 mod limits;

@@ -28,6 +28,8 @@ pub(crate) struct Metrics {
     pub(crate) links_lost: IntCounter,
     /// Answers of nodes that named another node.
     pub(crate) redirects: IntCounter,
+    /// Calls that were delivered again.
+    pub(crate) redeliveries: IntCounter,
     /// Progress and log messages that a slow agent did not get.
     pub(crate) events_dropped: IntCounter,
     tokens_verified: IntCounterVec,
@@ -68,6 +70,11 @@ impl Metrics {
                 r,
                 "clientmcp_links_lost_total",
                 "Links to nodes that broke.",
+            ),
+            redeliveries: counter(
+                registry,
+                "clientmcp_redeliveries_total",
+                "Calls that were delivered again, after a node or an app's socket was lost or moved.",
             ),
             redirects: counter(
                 r,

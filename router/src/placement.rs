@@ -30,6 +30,17 @@ pub(crate) enum Unplaced {
     OutOfReach,
 }
 
+/// Whom to ask for a client ID.
+#[derive(Debug)]
+enum Place {
+    /// This node.
+    Up(Arc<Peer>),
+    /// This one, once the link to it stands that is being established.
+    Coming(Run),
+    /// Nobody can be reached.
+    Down,
+}
+
 /// A node that is not the owner and holds a client ID all the same.
 #[derive(Debug, Clone)]
 struct Holder {
@@ -69,6 +80,24 @@ impl Placement {
         self.views.borrow().clone()
     }
 
+    /// This run, if its link stands.
+    pub(crate) fn peer(&self, run: &Run) -> Option<Arc<Peer>> {
+        self.links.peer(run).filter(|peer| peer.is_up())
+    }
+
+    /// Resolves when the link to this run stands.
+    pub(crate) async fn comes_up(&self, run: &Run) -> Arc<Peer> {
+        let mut links = self.links.changed();
+        loop {
+            links.borrow_and_update();
+            if let Some(peer) = self.peer(run) {
+                return peer;
+            }
+            // The sender lives as long as the links.
+            let _ = links.changed().await;
+        }
+    }
+
     /// Begins to look for a node that answers for a client ID.
     pub(crate) fn route(self: &Arc<Self>, client_id: &ClientId) -> Route {
         Route {
@@ -81,14 +110,27 @@ impl Placement {
         }
     }
 
-    /// The run to ask: the holder that is known, else the owner.
-    fn place(&self, client_id: &ClientId) -> Option<Run> {
+    /// Whom to ask: the holder that is known; else the owner or, as long as it is out of reach,
+    /// the next on the ring: there the app and its calls meet.
+    fn place(&self, client_id: &ClientId) -> Option<Place> {
         let view = self.view();
-        if let Some(holder) = self.holders().get(client_id) {
-            return Some(holder.run.clone());
+        let holder = self.holders().get(client_id).map(|holder| holder.run.clone());
+        let successors = view.ring().successors(client_id);
+        let members = successors.filter_map(|id| view.member(id).map(Run::of));
+        let mut nobody = None;
+        for run in holder.into_iter().chain(members) {
+            match self.links.peer(&run) {
+                Some(peer) if peer.is_up() => return Some(Place::Up(peer)),
+                Some(peer) if peer.is_down() => nobody = Some(Place::Down),
+                _ => return Some(Place::Coming(run)),
+            }
         }
-        let owner = view.ring().owner(client_id)?;
-        view.member(owner).map(Run::of)
+        nobody
+    }
+
+    /// Runs that this router cannot reach: whoever is asked must not send it there.
+    pub(crate) fn unreachable(&self) -> Vec<v1::Target> {
+        self.links.down()
     }
 
     /// A node said who holds a client ID. Older news than what is known does not count.
@@ -148,18 +190,17 @@ impl Route {
         loop {
             links.borrow_and_update();
             views.borrow_and_update();
-            let run = self.placement.place(&self.client_id);
-            let run = run.ok_or(Unplaced::NoNode)?;
-            match self.placement.links.peer(&run) {
-                Some(peer) if peer.is_up() => return Ok(peer),
-                // A holder that can be reached is asked although its lease lapsed; one that
-                // cannot be reached and is gone holds nothing.
-                _ if self.is_gone(&run) => {
+            let coming = match self.placement.place(&self.client_id) {
+                None => return Err(Unplaced::NoNode),
+                Some(Place::Up(peer)) => return Ok(peer),
+                Some(Place::Down) => None,
+                // One that is gone holds nothing.
+                Some(Place::Coming(run)) if self.is_gone(&run) => {
                     self.placement.forget(&self.client_id, &run);
                     continue;
                 }
-                _ => {}
-            }
+                Some(Place::Coming(run)) => Some(run),
+            };
             tokio::select! {
                 _ = links.changed() => {}
                 _ = views.changed() => {}
@@ -167,7 +208,9 @@ impl Route {
                     if self.stranger_until.take().is_none() {
                         return Err(Unplaced::OutOfReach);
                     }
-                    self.placement.forget(&self.client_id, &run);
+                    if let Some(run) = coming {
+                        self.placement.forget(&self.client_id, &run);
+                    }
                 }
             }
         }
@@ -184,7 +227,14 @@ impl Route {
             incarnation: Incarnation(to.incarnation),
         };
         self.placement.forget(&self.client_id, asked);
-        self.placement.learn(&self.client_id, run, Epoch(to.epoch));
+        self.placement.links.introduce(&run, &to.address);
+        if self.placement.links.peer(&run).is_some_and(|peer| peer.is_down()) {
+            // Others reach it: so will this router, through one of them.
+            self.redirects -= 1;
+            self.again = Some(Instant::now() + limits::PLACE_AGAIN);
+        } else {
+            self.placement.learn(&self.client_id, run, Epoch(to.epoch));
+        }
         self.redirects <= REDIRECTS
     }
 

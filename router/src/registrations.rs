@@ -60,11 +60,21 @@ impl Known {
     }
 }
 
+/// The instance of an app, and what it can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct App {
+    pub(crate) instance: String,
+    /// It remembers calls: one that was lost may be delivered again.
+    pub(crate) resumes: bool,
+}
+
 /// What a node said of a client ID.
 #[derive(Debug)]
 pub(crate) struct Described {
     /// Its registration, or the last one; `None` if none is remembered.
     pub(crate) known: Option<Arc<Known>>,
+    /// The instance that registered it; `None` if that is not known.
+    pub(crate) app: Option<App>,
     /// Present if it is not connected.
     pub(crate) absent: Option<v1::Absent>,
 }
@@ -117,7 +127,7 @@ pub(crate) struct Registrations {
 #[derive(Debug)]
 struct Cache {
     registrations: Bounded<Hashes, Arc<Known>>,
-    clients: Bounded<ClientId, Hashes>,
+    clients: Bounded<ClientId, (Hashes, App)>,
 }
 
 impl Registrations {
@@ -134,10 +144,10 @@ impl Registrations {
     }
 
     /// What was last seen of a client ID; it may have changed since.
-    pub(crate) fn recall(&self, client_id: &ClientId) -> Option<Arc<Known>> {
+    pub(crate) fn recall(&self, client_id: &ClientId) -> Option<(Arc<Known>, App)> {
         let mut cache = self.cache();
-        let hashes = *cache.clients.get(client_id)?;
-        cache.registrations.get(&hashes).cloned()
+        let (hashes, app) = cache.clients.get(client_id)?.clone();
+        Some((cache.registrations.get(&hashes)?.clone(), app))
     }
 
     /// Asks the node that knows. A session that was ended is noticed on the way.
@@ -149,7 +159,7 @@ impl Registrations {
         client_id: &ClientId,
         session: Option<&SessionKey>,
     ) -> Result<Described, Undescribed> {
-        let mut known = self.recall(client_id);
+        let mut known = self.recall(client_id).map(|(known, _)| known);
         let mut route = self.placement.route(client_id);
         loop {
             let peer = route.next().await.map_err(Undescribed::Unplaced)?;
@@ -160,6 +170,7 @@ impl Registrations {
                 known: known
                     .as_ref()
                     .and_then(|known| known.contents.hashes.clone()),
+                unreachable: self.placement.unreachable(),
             };
             let (at, registration) = match ask(&peer, request).await {
                 Ok(response) => (response.at, response.registration),
@@ -184,9 +195,14 @@ impl Registrations {
                     continue;
                 }
             };
+            let mut app = None;
             let known = match registration {
                 None => None,
                 Some(sent) => {
+                    app = Some(App {
+                        instance: sent.instance.clone(),
+                        resumes: sent.resume,
+                    });
                     let named = known.take();
                     match self.learn(client_id, named.as_deref(), sent)? {
                         // It left out what it thought was known here: it is asked for all of it.
@@ -196,7 +212,7 @@ impl Registrations {
                     }
                 }
             };
-            return Ok(Described { known, absent });
+            return Ok(Described { known, app, absent });
         }
     }
 
@@ -210,6 +226,10 @@ impl Registrations {
         let hashes = sent.hashes.as_ref().and_then(read_hashes);
         let hashes = hashes.ok_or(Undescribed::Unreadable)?;
         let remembered = self.cache().registrations.get(&hashes).cloned();
+        let app = App {
+            instance: sent.instance.clone(),
+            resumes: sent.resume,
+        };
         let learnt = match remembered {
             Some(learnt) => learnt,
             None => match complete(sent, known) {
@@ -218,7 +238,7 @@ impl Registrations {
             },
         };
         let mut cache = self.cache();
-        cache.clients.insert(client_id.clone(), hashes, 1);
+        cache.clients.insert(client_id.clone(), (hashes, app), 1);
         let weight = learnt.weight();
         cache.registrations.insert(hashes, learnt.clone(), weight);
         Ok(Some(learnt))
@@ -295,6 +315,7 @@ mod tests {
             prompts: Kind::Prompts.empty_content(),
             resources: Kind::Resources.empty_content(),
             rest: Bytes::from_static(rest.as_bytes()),
+            ..v1::Registration::default()
         }
     }
 

@@ -192,6 +192,9 @@ impl Router {
         }
         tokio::time::sleep(timings.pre_drain).await;
 
+        // Apps whose sockets come through this router move to others while their calls go on.
+        self.gateway.links.announce_drain(timings.drain / 3);
+
         // Long-lived streams and apps' sockets end now, calls when they are answered; new
         // connections find nobody.
         self.gateway.closing.cancel();

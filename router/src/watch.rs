@@ -129,6 +129,7 @@ impl Watching {
                 .session
                 .as_ref()
                 .map_or_else(String::new, |session| session.as_str().to_owned()),
+            unreachable: self.placement.unreachable(),
         };
         // The stream's head comes at once or the node is in trouble.
         let mut client = peer.bridge().client();

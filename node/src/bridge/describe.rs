@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use clientmcp_core::ids::InstanceId;
 use clientmcp_core::registration::Kind;
 use clientmcp_proto::v1::describe_response::At;
 use clientmcp_proto::v1::{
@@ -23,18 +24,26 @@ pub(super) async fn describe(
 ) -> Result<DescribeResponse, Status> {
     let client_id = client_id(&request.client_id)?;
     let known = request.known.clone().unwrap_or_default();
-    let place = places::find(node, &client_id, session(&request.session_id)).await;
+    let unreachable = super::unreachable(&request.unreachable);
+    let session = session(&request.session_id);
+    let place = places::find(node, &client_id, session, &unreachable).await;
     let (at, registration) = match place {
         Place::Here(holding) => {
             let epoch = holding.claim.epoch.0;
-            (At::Here(Here { epoch }), Some(holding.registration))
+            let app = (holding.instance, holding.resume);
+            (At::Here(Here { epoch }), Some((holding.registration, app)))
         }
         Place::SessionEnded => (At::SessionEnded(SessionEnded {}), None),
         Place::Elsewhere(elsewhere) => (At::Elsewhere(elsewhere), None),
         Place::Absent(absent, None) => (At::Absent(absent), None),
-        Place::Absent(absent, Some(hashes)) => {
-            match node.contents.registration(&*node.store, &hashes).await {
-                Ok(registration) => (At::Absent(absent), registration),
+        Place::Absent(absent, Some(last)) => {
+            let registration = node.contents.registration(&*node.store, &last.hashes);
+            match registration.await {
+                Ok(registration) => {
+                    let app = (last.instance, last.resume);
+                    let registration = registration.map(|registration| (registration, app));
+                    (At::Absent(absent), registration)
+                }
                 Err(error) => {
                     tracing::debug!(%client_id, %error, "cannot read a registration");
                     (At::NotHere(store_unreachable()), None)
@@ -45,7 +54,8 @@ pub(super) async fn describe(
     };
     Ok(DescribeResponse {
         at: Some(at),
-        registration: registration.map(|registration| on_the_wire(&registration, &known)),
+        registration: registration
+            .map(|(registration, app)| on_the_wire(&registration, app, &known)),
     })
 }
 
@@ -62,7 +72,11 @@ fn store_unreachable() -> NotHere {
 }
 
 /// Leaves out the contents that the asker has.
-fn on_the_wire(registration: &Registration, known: &Hashes) -> WireRegistration {
+fn on_the_wire(
+    registration: &Registration,
+    (instance, resume): (InstanceId, bool),
+    known: &Hashes,
+) -> WireRegistration {
     let content = |kind: Kind, known: &str| {
         if registration.hashes().get(kind).to_string() == *known {
             Bytes::new()
@@ -76,6 +90,8 @@ fn on_the_wire(registration: &Registration, known: &Hashes) -> WireRegistration 
         prompts: content(Kind::Prompts, &known.prompts),
         resources: content(Kind::Resources, &known.resources),
         rest: content(Kind::Rest, &known.rest),
+        instance: instance.to_string(),
+        resume,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clientmcp_core::channel::Origin;
 use clientmcp_core::json::Json;
 use clientmcp_proto::v1::{
     Accepted, CancelRequestRequest, CancelRequestResponse, EndSessionRequest, EndSessionResponse,
@@ -11,11 +12,11 @@ use clientmcp_proto::v1::{
 use tonic::Status;
 
 use super::client_id;
-use crate::places::{self, Place};
+use crate::places::{self, ALL_REACHABLE, Place};
 use crate::state::NodeState;
 
-/// Cancels the call that a session's request became. Where no app is connected no call can run,
-/// and none starts: there is nothing left to cancel.
+/// Cancels the call that a session's request became. Where no app is connected, one that waits for
+/// it is all that there is to cancel.
 pub(super) async fn cancel_request(
     node: &Arc<NodeState>,
     checked: Result<(), NotHere>,
@@ -31,7 +32,7 @@ pub(super) async fn cancel_request(
     let client_id = client_id(&request.client_id)?;
     let request_id = Json::parse(request.request_id)
         .map_err(|_| Status::invalid_argument("the request id is no JSON"))?;
-    let at = match places::find(node, &client_id, Some(&request.session_id)).await {
+    let at = match places::find(node, &client_id, Some(&request.session_id), ALL_REACHABLE).await {
         Place::Here(holding) => {
             holding
                 .connection
@@ -40,7 +41,15 @@ pub(super) async fn cancel_request(
         }
         Place::SessionEnded => At::SessionEnded(SessionEnded {}),
         Place::Elsewhere(elsewhere) => At::Elsewhere(elsewhere),
-        Place::Absent(..) => At::Accepted(Accepted {}),
+        Place::Absent(..) => {
+            // A call that waits for the app is found here.
+            let origin = Origin {
+                session: request.session_id,
+                request_id,
+            };
+            node.waiting.cancel(&client_id, &origin);
+            At::Accepted(Accepted {})
+        }
         Place::Unknown => At::NotHere(super::not_here(not_here::Why::StoreUnreachable)),
     };
     Ok(CancelRequestResponse { at: Some(at) })
@@ -62,7 +71,7 @@ pub(super) async fn end_session(
     }
     let client_id = client_id(&request.client_id)?;
     let session = &request.session_id;
-    let at = match places::find(node, &client_id, Some(session)).await {
+    let at = match places::find(node, &client_id, Some(session), ALL_REACHABLE).await {
         Place::Here(_) | Place::Absent(..) => {
             let ttl = Duration::from_secs(request.ttl_s);
             // What the store does not know would live again with the next node: then nothing has

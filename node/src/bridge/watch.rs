@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clientmcp_core::ids::ClientId;
+use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_proto::v1::watch_event::Event;
 use clientmcp_proto::v1::{
     Elsewhere, NotHere, Replaced, SessionEnded, State, WatchEvent, WatchRequest, not_here,
@@ -34,6 +34,7 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
         node,
         client_id,
         session: session.map(str::to_owned),
+        unreachable: super::unreachable(&request.unreachable),
         presence: watching.presence,
         end: watching.end,
         told: None,
@@ -62,6 +63,7 @@ struct Watcher {
     node: Arc<NodeState>,
     client_id: ClientId,
     session: Option<String>,
+    unreachable: Vec<(MemberId, Incarnation)>,
     presence: PresenceWatch,
     end: Option<oneshot::Receiver<StreamEnd>>,
     /// The last state that was told.
@@ -117,6 +119,7 @@ impl Watcher {
                     node_id: to.node.to_string(),
                     incarnation: to.incarnation.0,
                     epoch: to.epoch.0,
+                    address: places::address(&self.node, &to.node, to.incarnation),
                 }));
             }
             Presence::NotHere => return self.look_around().await,
@@ -132,16 +135,19 @@ impl Watcher {
             connected: false,
             hashes,
         };
-        let state = match places::find(&self.node, &self.client_id, session).await {
-            // It has just come: the presence tells of it.
-            Place::Here(_) => return None,
-            Place::SessionEnded => return Some(Event::SessionEnded(SessionEnded {})),
-            Place::Elsewhere(elsewhere) => return Some(Event::Elsewhere(elsewhere)),
-            Place::Absent(_, registered) => absent(registered.as_ref().map(hashes)),
-            // Nothing is known, and nothing was told yet: that is all there is to tell.
-            Place::Unknown if self.told.is_none() => absent(None),
-            Place::Unknown => return None,
-        };
+        let state =
+            match places::find(&self.node, &self.client_id, session, &self.unreachable).await {
+                // It has just come: the presence tells of it.
+                Place::Here(_) => return None,
+                Place::SessionEnded => return Some(Event::SessionEnded(SessionEnded {})),
+                Place::Elsewhere(elsewhere) => return Some(Event::Elsewhere(elsewhere)),
+                Place::Absent(_, registered) => {
+                    absent(registered.as_ref().map(|last| hashes(&last.hashes)))
+                }
+                // Nothing is known, and nothing was told yet: that is all there is to tell.
+                Place::Unknown if self.told.is_none() => absent(None),
+                Place::Unknown => return None,
+            };
         self.tell(state)
     }
 

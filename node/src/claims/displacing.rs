@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clientmcp_cluster::view::Whereabouts;
 use clientmcp_core::claim::{Epoch, Holder};
 use clientmcp_core::ids::ClientId;
-use clientmcp_proto::v1::{DisplaceRequest, Target, displace_response::Outcome};
+use clientmcp_proto::v1::{DisplaceRequest, Elsewhere, Target, displace_response::Outcome};
 use tokio::time::sleep;
 
 use crate::connection::successor;
@@ -32,13 +32,23 @@ pub(crate) fn displace_here(
             };
             node.metrics.displaced.with_label_values(&[to]).inc();
             tracing::info!(%client_id, socket = holding.connection.number, to = %by.node, "displaced");
-            holding
-                .connection
-                .displace(successor(&holding.instance, Some(&by.instance)));
+            holding.connection.displace(
+                successor(&holding.instance, Some(&by.instance)),
+                to_newer(node, by),
+            );
             None
         }
         Displaced::NothingOlder => None,
         Displaced::HeldNewer(claim) => Some(claim.epoch),
+    }
+}
+
+fn to_newer(node: &NodeState, by: &NewerHolder) -> Elsewhere {
+    Elsewhere {
+        node_id: by.node.to_string(),
+        incarnation: by.incarnation.0,
+        epoch: by.epoch.0,
+        address: places::address(node, &by.node, by.incarnation),
     }
 }
 
@@ -100,7 +110,7 @@ async fn find(node: &NodeState, previous: &Holder) -> Former {
     }
 }
 
-fn request(previous: &Holder, ours: &NewerHolder, connection: u64) -> DisplaceRequest {
+pub(super) fn request(previous: &Holder, ours: &NewerHolder, connection: u64) -> DisplaceRequest {
     DisplaceRequest {
         target: Some(Target {
             node_id: previous.node.to_string(),

@@ -8,37 +8,38 @@ use clientmcp_cluster::store::{Restored, StoreError};
 use clientmcp_core::claim::Holder;
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::ClientId;
+use clientmcp_core::message::MoveReason;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::displace_here;
 use crate::content::Registration;
 use crate::limits;
+use crate::moving;
 use crate::registry::{Holding, NewerHolder};
 use crate::state::NodeState;
 
-/// What the keeping task wakes for.
-enum Event {
-    /// It is time for the next round.
-    Due,
-    /// The process was paused: others may have taken over what it holds.
-    Paused,
-}
-
-/// Reads all claims and renews all contents, round after round, until it is dropped.
+/// Reads all claims and renews all contents, round after round, until it is dropped: when it is
+/// time, when this process was paused (others may have taken over what it holds), and when the
+/// store may have lost what was written.
 pub(crate) async fn keep(node: Arc<NodeState>) {
     let mut pauses = node.membership.pauses();
+    let mut losses = node.membership.losses();
     let mut next_round = Instant::now() + limits::RENEW_INTERVAL;
     loop {
-        let event = tokio::select! {
-            () = sleep_until(next_round) => Event::Due,
-            Ok(()) = pauses.changed() => Event::Paused,
-        };
-        if matches!(event, Event::Paused) {
-            tracing::warn!("this process was paused: reading its claims again");
-            node.fenced.store(true, Ordering::Release);
+        tokio::select! {
+            () = sleep_until(next_round) => {}
+            Ok(()) = pauses.changed() => {
+                tracing::warn!("this process was paused: reading its claims again");
+            }
+            Ok(()) = losses.changed() => {
+                tracing::info!("the store may have lost claims: reading them again");
+            }
+            () = lost_store(&node) => hand_over(&node).await,
         }
         node.peers.retain(&node.membership.view());
         let mut warned = false;
+        // Pauses from here on are mended by the next round.
+        let mut paused = node.membership.pause_count();
         while let Err(error) = read_again(&node).await {
             // Once for each time that the store is away.
             if std::mem::replace(&mut warned, true) {
@@ -46,11 +47,47 @@ pub(crate) async fn keep(node: Arc<NodeState>) {
             } else {
                 tracing::warn!(%error, fenced = node.is_fenced(), "cannot read the claims again");
             }
+            hand_over(&node).await;
             sleep(limits::RETRY_INTERVAL).await;
+            paused = node.membership.pause_count();
         }
-        node.fenced.store(false, Ordering::Release);
+        node.pauses_mended.store(paused, Ordering::Release);
+        node.cut_off.store(false, Ordering::Relaxed);
         next_round = Instant::now() + limits::RENEW_INTERVAL;
     }
+}
+
+/// Resolves when the store has not answered for as long as a lease, and this node has not been
+/// found to be cut off yet.
+async fn lost_store(node: &NodeState) {
+    let mut silent = 0;
+    loop {
+        sleep(node.timings.heartbeat).await;
+        silent = if node.membership.store_answers() {
+            0
+        } else {
+            silent + 1
+        };
+        if silent >= 2 && !node.is_cut_off() {
+            return;
+        }
+    }
+}
+
+/// A store that is away for this node alone is not away: then its apps move to nodes that have
+/// it. If nobody has it, all carry on as they are.
+async fn hand_over(node: &Arc<NodeState>) {
+    if node.membership.store_answers() || node.is_cut_off() || !node.peers_have_store().await {
+        return;
+    }
+    tracing::warn!("other nodes have the store and this one does not: its apps move to them");
+    node.cut_off.store(true, Ordering::Relaxed);
+    let state = node.clone();
+    node.errand(async move {
+        // Until the lease has lapsed, the ring would bring them back here.
+        let open = state.open_sockets();
+        moving::ask(&state, &open, MoveReason::Rebalance, state.timings.lease).await;
+    });
 }
 
 async fn read_again(node: &Arc<NodeState>) -> Result<(), StoreError> {
@@ -82,6 +119,7 @@ async fn keep_one(
             claim: holding.claim,
             instance: holding.instance.clone(),
             connection: holding.number,
+            resume: holding.resume,
         };
         reassert(node, &holder, &holding.registration).await?;
     } else if !holding.written && node.store.update(client_id, &holding.claim, hashes).await? {

@@ -55,8 +55,12 @@ impl Connection {
                         .with_label_values(&[label(&outcome)])
                         .inc();
                     // Without a route nobody waits any more.
-                    if let Some(link) = state.routes.remove(&id) {
-                        link.answer(id, outcome, state.channel.resumes());
+                    let Some(link) = state.routes.remove(&id) else {
+                        continue;
+                    };
+                    match (outcome, &state.moved_to) {
+                        (Outcome::Moved, Some(to)) => link.moved(id, to.clone()),
+                        (outcome, _) => link.answer(id, outcome, state.channel.resumes()),
                     }
                 }
                 Output::Ended(departure) => self.handle_ended(state, departure),
@@ -149,5 +153,7 @@ fn label(outcome: &Outcome) -> &'static str {
         Outcome::Lost => "lost",
         Outcome::TimedOut => "timed_out",
         Outcome::Cancelled => "cancelled",
+        Outcome::Moved => "moved",
+        Outcome::Unknown => "unknown",
     }
 }

@@ -51,7 +51,7 @@ fn connect(node: &Arc<NodeState>) -> Arc<Connection> {
     };
     let token = mint(&node.secrets, &claims);
     let grant = node.verify(&clientmcp_core::token::BearerToken::new(token));
-    Connection::new(node.clone(), grant.unwrap())
+    Connection::new(node.clone(), grant.unwrap(), None)
 }
 
 /// Holds the client ID, as after a register.
@@ -67,11 +67,12 @@ async fn hold(connection: &Arc<Connection>, epoch: u64) -> Claim {
     let input = ClaimInput {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 1,
+        resume: false,
         hashes,
         contents: Vec::new(),
         again: false,
     };
-    connection.take_over(claim, &input, registration.unwrap().unwrap());
+    connection.take_over(claim, &input, registration.unwrap().unwrap(), true);
     claim
 }
 
@@ -90,7 +91,10 @@ async fn a_step_that_panics_ends_this_connection_and_no_other() {
 
     // Whatever comes later finds it ended, and harms nobody.
     connection.close(stopping());
-    connection.displace(Successor::OtherInstance);
+    connection.displace(
+        Successor::OtherInstance,
+        clientmcp_proto::v1::Elsewhere::default(),
+    );
     let next = connect(&node);
     hold(&next, 6).await;
     assert_eq!(node.registry.count(), 1);

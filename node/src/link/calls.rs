@@ -6,21 +6,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_core::channel::{CallRequest, Origin};
-use clientmcp_core::ids::{CallId, ClientId, InstanceId};
+use clientmcp_core::ids::{CallId, ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::json::Json;
 use clientmcp_core::mcp::version::Era;
 use clientmcp_core::message::Call as AppCall;
 use clientmcp_core::registration::ContentHash;
 use clientmcp_proto::link::CallKey;
 use clientmcp_proto::v1::outcome::Outcome as Word;
-use clientmcp_proto::v1::{self, NotHere, Settled, not_here};
-use tokio::time::Instant;
+use clientmcp_proto::v1::{self, Cancelled, NotHere, Settled, absent, not_here, refused};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Link;
-use super::replies::{call_id, label, lost, refusal, session_ended};
+use super::replies::{call_id, label, lost, refusal, refused, session_ended, unknown};
+use crate::bridge;
 use crate::connection::{Connection, NotTaken};
 use crate::places::{self, Place};
+use crate::registry::Found;
 use crate::state::NodeState;
+use crate::waiting::{self, Waiter};
 
 /// How often a call follows its app that comes and goes while it is looked for.
 const SEEK_ROUNDS: usize = 3;
@@ -33,6 +36,8 @@ struct Delivery {
     arrived: Instant,
     /// Attach to the call if it runs, and never start it.
     attach_only: bool,
+    /// Runs of nodes that the router cannot reach.
+    unreachable: Vec<(MemberId, Incarnation)>,
     request: CallRequest,
 }
 
@@ -61,6 +66,8 @@ impl Link {
         let session = delivery.session.as_deref();
         match node.registry.connection(&delivery.client_id, session) {
             Err(_) => self.turn_away(node, id, session_ended()),
+            // It ran on a connection that is gone.
+            Ok(None) if delivery.attach_only => self.turn_away(node, id, unknown()),
             Ok(None) => self.seek(node, delivery),
             Ok(Some(connection)) => {
                 if let Some(delivery) = self.hand_over(node, &connection, delivery) {
@@ -83,12 +90,13 @@ impl Link {
         if delivery.attach_only {
             if connection.attach(self, id).is_err() {
                 self.ends(id, false);
-                self.turn_away(node, id, lost(false));
+                self.turn_away(node, id, unknown());
             }
             return None;
         }
         let call = &mut delivery.request.call;
         call.deadline = call.deadline.saturating_sub(delivery.arrived.elapsed());
+        let again = delivery.request.call.attempt > 0;
         match connection.call(self, delivery.request) {
             Ok(()) => {
                 // A link that was lost in this moment has left its calls to others already.
@@ -108,7 +116,7 @@ impl Link {
                 if why != clientmcp_core::channel::Refusal::Duplicate {
                     self.ends(id, false);
                 }
-                let word = refusal(why, || connection.tools_hash());
+                let word = refusal(why, again, || connection.tools_hash());
                 self.turn_away(node, id, word);
                 None
             }
@@ -130,10 +138,15 @@ impl Link {
 
     async fn follow(self: &Arc<Self>, node: &Arc<NodeState>, mut delivery: Delivery) {
         let id = delivery.request.call.id;
-        for _ in 0..SEEK_ROUNDS {
-            let session = delivery.session.as_deref();
-            let word = match places::find(node, &delivery.client_id, session).await {
+        let mut waiter = None;
+        let mut rounds = 0;
+        loop {
+            let place = self.find(node, &delivery, waiter.as_ref()).await;
+            let word = match place {
+                Place::Here(_) if rounds == SEEK_ROUNDS => lost(!delivery.again()),
                 Place::Here(holding) => {
+                    rounds += 1;
+                    waiter = None;
                     if !self.found(id, &holding.connection) {
                         return;
                     }
@@ -145,12 +158,73 @@ impl Link {
                 }
                 Place::SessionEnded => session_ended(),
                 Place::Elsewhere(elsewhere) => Word::Elsewhere(elsewhere),
+                Place::Absent(absent, _) if absent.why() == absent::Why::Away => {
+                    match self.wait(node, &delivery, &mut waiter).await {
+                        None => continue,
+                        Some(word) => word,
+                    }
+                }
                 Place::Absent(absent, _) => Word::Absent(absent),
-                Place::Unknown => not_here(not_here::Why::StoreUnreachable),
+                Place::Unknown if node.is_cut_off() || delivery.has_waited(node) => {
+                    not_here(not_here::Why::StoreUnreachable)
+                }
+                // Nobody knows where it is while the store is away; it may come back here.
+                Place::Unknown => match self.wait(node, &delivery, &mut waiter).await {
+                    None => continue,
+                    Some(word) => word,
+                },
             };
             return self.turn_away(node, id, word);
         }
-        self.turn_away(node, id, lost(true));
+    }
+
+    async fn find(
+        &self,
+        node: &Arc<NodeState>,
+        delivery: &Delivery,
+        waiter: Option<&Waiter>,
+    ) -> Place {
+        let session = delivery.session.as_deref();
+        let client_id = &delivery.client_id;
+        match (waiter, node.registry.find(client_id, session)) {
+            (None, _) => places::find(node, client_id, session, &delivery.unreachable).await,
+            (Some(_), Found::Here(holding)) => Place::Here(holding),
+            (Some(_), Found::SessionEnded) => Place::SessionEnded,
+            (Some(waiter), Found::NotHere { .. }) => waiter.look(node, &delivery.unreachable).await,
+        }
+    }
+
+    /// Waits until the app may have come back; a word if the call waits no longer.
+    async fn wait(
+        &self,
+        node: &Arc<NodeState>,
+        delivery: &Delivery,
+        waiter: &mut Option<Waiter>,
+    ) -> Option<Word> {
+        let mut presence = node.registry.presence(&delivery.client_id);
+        if waiter.is_none() {
+            let call = &delivery.request;
+            let (bytes, origin) = (call.call.params.len(), call.origin.clone());
+            let entered = node.waiting.enter(&delivery.client_id, bytes, origin);
+            let Some(entered) = entered else {
+                return Some(refused(refused::Why::TooManyWait));
+            };
+            *waiter = Some(entered);
+        }
+        let cancelled = &waiter.as_ref()?.cancelled;
+        // Here already: it came between the look and the subscription.
+        if matches!(
+            node.registry.find(&delivery.client_id, None),
+            Found::Here(_)
+        ) {
+            return None;
+        }
+        tokio::select! {
+            () = presence.changed() => None,
+            () = sleep(waiting::LOOK_AGAIN) => None,
+            () = cancelled.cancelled() => Some(Word::Cancelled(Cancelled {})),
+            () = sleep_until(delivery.deadline()) => Some(lost(!delivery.again())),
+        }
     }
 
     /// Gives a call up whose app is being looked for. `false`: there is none.
@@ -225,6 +299,20 @@ fn not_here(why: not_here::Why) -> Word {
 }
 
 impl Delivery {
+    /// Whether the app may have got it before.
+    fn again(&self) -> bool {
+        self.request.call.attempt > 0
+    }
+
+    fn deadline(&self) -> Instant {
+        self.arrived + self.request.call.deadline
+    }
+
+    /// Whether it has waited as long as apps are expected back.
+    fn has_waited(&self, node: &NodeState) -> bool {
+        self.arrived.elapsed() >= node.timings.grace
+    }
+
     fn read(id: CallId, call: v1::Call, params: Bytes) -> Result<Self, Unreadable> {
         let era = match call.era() {
             v1::Era::Legacy => Era::Legacy,
@@ -245,6 +333,7 @@ impl Delivery {
             client_id: ClientId::parse(&call.client_id).map_err(|_| Unreadable("the client ID"))?,
             arrived: Instant::now(),
             attach_only: call.attach_only,
+            unreachable: bridge::unreachable(&call.unreachable),
             request: CallRequest {
                 call: AppCall {
                     id,

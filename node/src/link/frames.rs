@@ -2,7 +2,9 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::CancelReason;
 use clientmcp_proto::link::{Arrived, AssembleError, Assembler, Begun, CallKey, Drain};
 use clientmcp_proto::v1::outcome::Outcome as Word;
@@ -16,6 +18,7 @@ use tonic::Status;
 use super::Link;
 use super::replies::{call_id, lost};
 use crate::limits;
+use crate::moving;
 use crate::state::NodeState;
 
 /// A frame that no router of this protocol sends: the link ends.
@@ -126,6 +129,11 @@ impl LinkReader {
                 self.link().settle(&settled);
                 Ok(())
             }
+            Some(router_frame::Frame::Draining(draining)) => {
+                let within = Duration::from_millis(draining.within_ms);
+                moving::away_from_router(&self.stands.node, &self.stands.router, within);
+                Ok(())
+            }
             // Said once, before; and what a later version says is not for us.
             Some(router_frame::Frame::Hello(_)) | None => Ok(()),
         }
@@ -165,9 +173,14 @@ impl LinkReader {
         let id = call_id(call_key);
         let was_arriving = self.assembler.forget(call_key).is_some();
         let was_sought = self.link().stop_seeking(id);
+        let reason = reason(cancel.reason());
         // First: a call whose app was found in this moment is sought and runs.
         if let Some(connection) = self.link().runs_at(id) {
-            connection.cancel(id, reason(cancel.reason()));
+            connection.cancel(id, reason);
+        } else if let Ok(client_id) = ClientId::parse(&cancel.client_id) {
+            if let Ok(Some(connection)) = self.stands.node.registry.connection(&client_id, None) {
+                connection.cancel_wherever(id, reason);
+            }
         } else if was_arriving || was_sought {
             self.link().say(id, Word::Cancelled(Cancelled {}));
         }

@@ -8,7 +8,8 @@ use clientmcp_core::json::Json;
 use clientmcp_proto::link::{CallKey, SendError};
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::{
-    Cancelled, Dispatched, Event, Lost, Outcome, Refused, TimedOut, event, node_frame, refused,
+    Cancelled, Dispatched, Elsewhere, Event, Lost, Moved, Outcome, Refused, TimedOut, event,
+    node_frame, refused,
 };
 use uuid::Uuid;
 
@@ -53,10 +54,21 @@ impl Link {
             AppOutcome::Result(result) => self.payload(id, result.into_bytes(), Word::Result),
             AppOutcome::Error(error) => self.payload(id, error.into_bytes(), Word::Error),
             AppOutcome::NotDelivered => self.say(id, lost(true)),
-            AppOutcome::Lost => self.say(id, lost(false)),
+            // Where it has gone is not known: the router looks for it.
+            AppOutcome::Lost | AppOutcome::Moved => self.say(id, lost(false)),
+            AppOutcome::Unknown => self.say(id, unknown()),
             AppOutcome::TimedOut => self.say(id, Word::TimedOut(TimedOut {})),
             AppOutcome::Cancelled => self.say(id, Word::Cancelled(Cancelled {})),
         }
+    }
+
+    /// The call goes on at the new holder of its client ID.
+    pub(crate) fn moved(&self, id: CallId, to: Elsewhere) {
+        self.ends(id, false);
+        self.send(node_frame::Frame::Moved(Moved {
+            call_id: key(id).to_bytes(),
+            to: Some(to),
+        }));
     }
 
     /// The last word on a call, without a payload.
@@ -122,15 +134,28 @@ pub(super) fn call_id(key: CallKey) -> CallId {
 
 /// The app's socket, or the call, was lost.
 pub(super) fn lost(not_delivered: bool) -> Word {
-    Word::Lost(Lost { not_delivered })
+    Word::Lost(Lost {
+        not_delivered,
+        r#final: false,
+    })
 }
 
-/// A call that a connection did not take.
-pub(super) fn refusal(refusal: Refusal, tools_hash: impl FnOnce() -> String) -> Word {
+/// Nobody can say any more how the call ended.
+pub(super) fn unknown() -> Word {
+    Word::Lost(Lost {
+        not_delivered: false,
+        r#final: true,
+    })
+}
+
+/// A call that a connection did not take; `again`: it was delivered before.
+pub(super) fn refusal(refusal: Refusal, again: bool, tools_hash: impl FnOnce() -> String) -> Word {
     let why = match refusal {
-        Refusal::Unavailable => return lost(true),
+        Refusal::Unavailable => return lost(!again),
         // The instance that is meant has gone: what it did before is not known.
-        Refusal::OtherInstance => return lost(false),
+        Refusal::OtherInstance if again => return unknown(),
+        Refusal::NotRepeatable => return unknown(),
+        Refusal::OtherInstance => refused::Why::OtherInstance,
         Refusal::Cancelled => return Word::Cancelled(Cancelled {}),
         Refusal::Stale => refused::Why::Stale,
         Refusal::TooManyCalls => refused::Why::TooManyCalls,
@@ -148,12 +173,17 @@ pub(super) fn refusal(refusal: Refusal, tools_hash: impl FnOnce() -> String) -> 
     })
 }
 
-/// The session in whose name the call was made was ended.
-pub(super) fn session_ended() -> Word {
+/// The call is not taken, for this reason.
+pub(super) fn refused(why: refused::Why) -> Word {
     Word::Refused(Refused {
-        why: refused::Why::SessionEnded.into(),
+        why: why.into(),
         tools_hash: String::new(),
     })
+}
+
+/// The session in whose name the call was made was ended.
+pub(super) fn session_ended() -> Word {
+    refused(refused::Why::SessionEnded)
 }
 
 /// What a metric calls a word that no app has said.
@@ -171,6 +201,8 @@ pub(super) fn label(word: &Word) -> &'static str {
             refused::Why::TooLarge => "too_large",
             refused::Why::SessionEnded => "session_ended",
             refused::Why::Duplicate => "duplicate",
+            refused::Why::OtherInstance => "other_instance",
+            refused::Why::TooManyWait => "too_many_wait",
             refused::Why::Unspecified => "refused",
         },
         Word::Result(_) | Word::Error(_) | Word::TimedOut(_) => "answered",

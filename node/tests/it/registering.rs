@@ -12,6 +12,7 @@ use crate::world::{CLIENT, World, eventually, ms};
 
 async fn describe(router: &Router, known: Option<v1::Hashes>) -> DescribeResponse {
     let request = router.signed(DescribeRequest {
+        unreachable: Vec::new(),
         target: router.target(),
         client_id: CLIENT.into(),
         session_id: String::new(),

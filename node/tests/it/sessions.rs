@@ -51,6 +51,7 @@ async fn end(router: &Router, session: &str) -> end_session_response::At {
 
 async fn describe(router: &Router, session: &str) -> Described {
     let request = router.signed(DescribeRequest {
+        unreachable: Vec::new(),
         target: router.target(),
         client_id: CLIENT.into(),
         session_id: session.into(),

@@ -159,6 +159,7 @@ fn foreign_claim() -> ClaimRequest {
         seen: Epoch(0),
         instance: InstanceId::parse("i9").unwrap(),
         connection: 1,
+        resume: false,
         hashes: Hashes::empty(),
     }
 }

@@ -14,6 +14,7 @@ struct Watch(Streaming<WatchEvent>);
 impl Watch {
     async fn begin(router: &Router, session: &str) -> Self {
         let request = router.signed(WatchRequest {
+            unreachable: Vec::new(),
             target: router.target(),
             client_id: CLIENT.into(),
             session_id: session.into(),

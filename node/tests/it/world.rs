@@ -31,7 +31,9 @@ impl World {
         let timings = Timings {
             lease: ms(900),
             heartbeat: ms(200),
+            pre_drain: ms(50),
             drain: ms(500),
+            grace: ms(1_500),
             ..Timings::default()
         };
         let memory = Arc::new(MemoryStore::new());

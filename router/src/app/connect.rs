@@ -46,16 +46,15 @@ pub(crate) async fn answer(
         Err(closing) => return Ok(refuse(gateway, &head, upgrade, place, closing)),
     };
     match tunnel::open(gateway, grant.client_id(), &head.headers).await {
-        Some(tunnel) => {
+        Ok(tunnel) => {
             let mut response = websocket::switching();
             response.headers_mut().extend(tunnel.handshake.clone());
             let carried = carry(gateway.clone(), upgrade, tunnel, place);
             gateway.tunnels.spawn(carried);
             Ok(response)
         }
-        None => {
+        Err(closing) => {
             gateway.metrics.tunnels_refused.inc();
-            let closing = Closing::new(CloseCode::TryLater, "no node takes the socket; try later");
             Ok(refuse(gateway, &head, upgrade, place, closing))
         }
     }

@@ -7,8 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::ClientId;
-use clientmcp_proto::headers::{CLUSTER_KEY, INCARNATION, NODE};
+use clientmcp_proto::headers::{CLUSTER_KEY, INCARNATION, NODE, ROUTER};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use http_body_util::Empty;
 use hyper::client::conn::http1;
@@ -48,22 +49,31 @@ enum Refused {
 }
 
 /// Opens a tunnel to the owner of a client ID or, where that takes no socket, to the next on the
-/// ring. `None`: nobody took it.
+/// ring.
+///
+/// # Errors
+/// How the app's socket is to be closed: nobody took it.
 pub(crate) async fn open(
     gateway: &Gateway,
     client_id: &ClientId,
     app: &HeaderMap,
-) -> Option<Tunnel> {
+) -> Result<Tunnel, Closing> {
     for peer in candidates(gateway, client_id) {
         match open_to(gateway, &peer, app).await {
-            Ok(tunnel) => return Some(tunnel),
+            Ok(tunnel) => return Ok(tunnel),
+            // Its apps are many: others would bring them back to it.
+            Err(Refused::Status(StatusCode::TOO_MANY_REQUESTS)) => {
+                let text = "too many apps come at once; try later";
+                return Err(Closing::new(CloseCode::TryLater, text));
+            }
             Err(error) => {
                 let node = peer.run();
                 tracing::debug!(%node, %client_id, %error, "a node did not take a socket");
             }
         }
     }
-    None
+    let text = "no node takes the socket; try later";
+    Err(Closing::new(CloseCode::TryLater, text))
 }
 
 /// Whom to ask, in this order: along the ring, those first whose links stand.
@@ -82,7 +92,7 @@ fn candidates(gateway: &Gateway, client_id: &ClientId) -> Vec<Arc<Peer>> {
 async fn open_to(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Result<Tunnel, Refused> {
     let timings = &gateway.config.timings;
     let opening = async {
-        let stream = TcpStream::connect(&peer.member().address).await?;
+        let stream = peer.connect().await?;
         stream.set_nodelay(true)?;
         shake_hands(stream, request(gateway, peer, app)).await
     };
@@ -144,6 +154,7 @@ fn request(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Request<Empty<Byt
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CLUSTER_KEY, gateway.cluster_key.clone());
+    headers.insert(ROUTER, ascii(gateway.links.router_run()));
     headers.insert(NODE, ascii(member.id.to_string()));
     headers.insert(INCARNATION, ascii(member.incarnation.to_string()));
     request

@@ -6,11 +6,15 @@ use clientmcp_core::timings::Timings;
 use clientmcp_proto::headers::{CLUSTER_KEY, GRPC_MESSAGE_BYTES};
 use clientmcp_proto::transport::{Probing, endpoint};
 use clientmcp_proto::v1::bridge_client::BridgeClient;
+use http::HeaderValue;
+use hyper_util::rt::TokioIo;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
+
+use super::relay::Relay;
 
 /// A gRPC client that shows the cluster's key.
 pub(crate) type Client = BridgeClient<InterceptedService<Channel, ClusterKey>>;
@@ -26,6 +30,14 @@ impl ClusterKey {
             key.parse().expect("the key is base64url, which is ASCII");
         value.set_sensitive(true);
         Self(value)
+    }
+
+    /// As a header of a request that is not gRPC.
+    pub(super) fn header(&self) -> HeaderValue {
+        let mut value = HeaderValue::from_bytes(self.0.as_bytes())
+            .expect("the key is base64url, which is ASCII");
+        value.set_sensitive(true);
+        value
     }
 }
 
@@ -71,13 +83,36 @@ impl Bridge {
             probe_timeout: timings.probe_timeout,
         };
         let channel = endpoint(address, &probing)?.connect_lazy();
+        Ok(Self::on(channel, key, timings))
+    }
+
+    /// The way through another node.
+    pub(super) fn relayed(relay: &Relay, timings: &Timings) -> Self {
+        let probing = Probing {
+            connect_timeout: timings.connect_timeout,
+            probe_interval: timings.probe_interval,
+            probe_timeout: timings.probe_timeout,
+        };
+        let way = relay.clone();
+        let connector = tower::service_fn(move |_: http::Uri| {
+            let way = way.clone();
+            async move { way.connect().await.map(TokioIo::new) }
+        });
+        // The address is that of the node which passes bytes on: it has been connected to before.
+        let endpoint = endpoint(&relay.address, &probing);
+        let endpoint = endpoint.expect("the address of a node that is linked to is usable");
+        let channel = endpoint.connect_with_connector_lazy(connector);
+        Self::on(channel, &relay.key, timings)
+    }
+
+    fn on(channel: Channel, key: &ClusterKey, timings: &Timings) -> Self {
         let client = BridgeClient::with_interceptor(channel, key.clone())
             .max_decoding_message_size(GRPC_MESSAGE_BYTES)
             .max_encoding_message_size(GRPC_MESSAGE_BYTES);
-        Ok(Self {
+        Self {
             client,
             answer_within: timings.connect_timeout + timings.probe_interval + timings.probe_timeout,
-        })
+        }
     }
 
     /// A client of its own: they are cheap, and each carries one request at a time.

@@ -4,20 +4,22 @@
 mod bridge;
 mod feed;
 mod peer;
+mod relay;
 mod session;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
-use clientmcp_cluster::member::Member;
+use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_cluster::view::View;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::timings::Timings;
 use clientmcp_proto::link::Limits;
 use clientmcp_proto::v1;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +31,9 @@ pub(crate) use session::{InFlight, NotSent};
 use peer::Surroundings;
 
 use crate::metrics::Metrics;
+
+/// Nodes that were named by others and are not linked to yet.
+const STRANGERS: usize = 64;
 
 /// One run of a member: what every request between processes is addressed to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +81,8 @@ fn link_limits(queue_bytes: usize) -> Limits {
 pub(crate) struct Links {
     peers: RwLock<HashMap<Run, Arc<Peer>>>,
     changed: watch::Sender<u64>,
+    strangers: mpsc::Sender<(Run, String)>,
+    introduced: Mutex<Option<mpsc::Receiver<(Run, String)>>>,
     router: Run,
     key: ClusterKey,
     timings: Timings,
@@ -90,9 +97,12 @@ impl Links {
         timings: &Timings,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let (strangers, introduced) = mpsc::channel(STRANGERS);
         Self {
             peers: RwLock::default(),
             changed: watch::Sender::new(0),
+            strangers,
+            introduced: Mutex::new(Some(introduced)),
             router,
             key,
             timings: *timings,
@@ -100,9 +110,50 @@ impl Links {
         }
     }
 
+    /// This run of the router, as tunnels name it.
+    pub(crate) fn router_run(&self) -> String {
+        let Run {
+            member,
+            incarnation,
+        } = &self.router;
+        clientmcp_proto::headers::router_run(member.as_str(), incarnation.0)
+    }
+
     /// One run of a node, if it is or was in the view and its link is kept.
     pub(crate) fn peer(&self, run: &Run) -> Option<Arc<Peer>> {
         self.read().get(run).cloned()
+    }
+
+    /// Runs whose links are down.
+    pub(crate) fn down(&self) -> Vec<v1::Target> {
+        let peers = self.read();
+        let down = peers.iter().filter(|(_, peer)| peer.is_down());
+        down.map(|(run, _)| run.target()).collect()
+    }
+
+    /// A node that no view has named yet, but another node has.
+    pub(crate) fn introduce(&self, run: &Run, address: &str) {
+        if !address.is_empty() && self.peer(run).is_none() {
+            let stranger = (run.clone(), address.to_owned());
+            // If there is no room, it is introduced again by the next answer that names it.
+            let _ = self.strangers.try_send(stranger);
+        }
+    }
+
+    /// Tells all nodes that this router stops.
+    pub(crate) fn announce_drain(&self, within: Duration) {
+        for peer in self.read().values() {
+            peer.announce_drain(within);
+        }
+    }
+
+    /// Another node, through which one may be reached that cannot be reached directly.
+    fn detour(&self, around: &Run) -> Option<Arc<Peer>> {
+        let peers = self.read();
+        let mut others = peers.iter().filter(|(run, peer)| {
+            *run != around && peer.is_up() && !peer.is_relayed()
+        });
+        others.next().map(|(_, peer)| peer.clone())
     }
 
     /// To be woken when a link comes up or goes down.
@@ -112,7 +163,7 @@ impl Links {
 
     /// Keeps a link to each node of the view until told to stop.
     pub(crate) async fn follow(
-        &self,
+        self: Arc<Self>,
         mut views: watch::Receiver<Arc<View>>,
         stop: CancellationToken,
     ) {
@@ -120,6 +171,14 @@ impl Links {
             router: self.router.clone(),
             changed: self.changed.clone(),
             stop: stop.clone(),
+            links: Arc::downgrade(&self),
+        };
+        let introduced = {
+            let mut introduced = self.introduced.lock().unwrap_or_else(PoisonError::into_inner);
+            introduced.take()
+        };
+        let Some(mut introduced) = introduced else {
+            return;
         };
         let mut keeping: JoinSet<Run> = JoinSet::new();
         loop {
@@ -130,6 +189,9 @@ impl Links {
                     // This router has left the cluster; what it knows stays as it is.
                     stop.cancelled().await;
                 },
+                Some((run, address)) = introduced.recv() => {
+                    self.keep(&stranger(run, address), &around, &mut keeping);
+                }
                 Some(ended) = keeping.join_next() => match ended {
                     Ok(run) => {
                         self.write().remove(&run);
@@ -148,40 +210,48 @@ impl Links {
     }
 
     /// Starts links to nodes that are new, and lets those of nodes that are gone end.
-    fn reconcile(&self, view: &View, around: &Surroundings, keeping: &mut JoinSet<Run>) {
-        let mut peers = self.write();
-        for (run, peer) in peers.iter() {
-            if view.member(&run.member).map(Run::of).as_ref() != Some(run) {
+    fn reconcile(
+        &self,
+        view: &View,
+        around: &Surroundings,
+        keeping: &mut JoinSet<Run>,
+    ) {
+        for (run, peer) in self.read().iter() {
+            let is_present = view.member(&run.member).map(Run::of).as_ref() == Some(run);
+            // One that was introduced by others may join later.
+            if !is_present && (!peer.is_stranger() || peer.is_down()) {
                 peer.retire();
             }
         }
         for member in view.nodes() {
-            let run = Run::of(member);
-            if peers.contains_key(&run) {
-                continue;
+            self.keep(member, around, keeping);
+        }
+    }
+
+    /// Keeps a link to a node, if there is none yet.
+    fn keep(&self, member: &Member, around: &Surroundings, keeping: &mut JoinSet<Run>) {
+        let run = Run::of(member);
+        let mut peers = self.write();
+        if let Some(peer) = peers.get(&run) {
+            peer.make_known();
+            return;
+        }
+        match Peer::new(member.clone(), &self.key, &self.timings, self.metrics.clone()) {
+            Ok(peer) => {
+                let peer = Arc::new(peer);
+                let around = around.clone();
+                keeping.spawn({
+                    let (peer, run) = (peer.clone(), run.clone());
+                    async move {
+                        peer.keep_link(around).await;
+                        run
+                    }
+                });
+                peers.insert(run, peer);
             }
-            match Peer::new(
-                member.clone(),
-                &self.key,
-                &self.timings,
-                self.metrics.clone(),
-            ) {
-                Ok(peer) => {
-                    let peer = Arc::new(peer);
-                    let around = around.clone();
-                    keeping.spawn({
-                        let (peer, run) = (peer.clone(), run.clone());
-                        async move {
-                            peer.keep_link(around).await;
-                            run
-                        }
-                    });
-                    peers.insert(run, peer);
-                }
-                Err(error) => {
-                    tracing::warn!(node = %member.id, address = member.address, %error,
-                        "a node's address cannot be used");
-                }
+            Err(error) => {
+                tracing::warn!(node = %member.id, address = member.address, %error,
+                    "a node's address cannot be used");
             }
         }
     }
@@ -193,5 +263,19 @@ impl Links {
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Run, Arc<Peer>>> {
         self.peers.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A node of which only the address is known.
+fn stranger(run: Run, address: String) -> Member {
+    Member {
+        id: run.member,
+        incarnation: run.incarnation,
+        role: Role::Node,
+        state: MemberState::Ready,
+        admin_address: String::new(),
+        address,
+        public_url: None,
+        version: String::new(),
     }
 }

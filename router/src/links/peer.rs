@@ -1,13 +1,17 @@
 //! One run of a node, and the task that keeps the link to it open.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_cluster::member::Member;
+use clientmcp_core::ids::ClientId;
 use clientmcp_core::timings::Timings;
 use clientmcp_proto::link::{Assembler, outbox};
 use clientmcp_proto::v1::{self, RouterFrame, node_frame, router_frame};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
@@ -16,8 +20,9 @@ use crate::limits;
 use crate::metrics::{Held, Metrics};
 
 use super::bridge::{Bridge, ClusterKey};
+use super::relay::Relay;
 use super::session::{InFlight, NotSent, Reading, Session};
-use super::{Run, link_limits};
+use super::{Links, Run, link_limits};
 
 /// Answers that arrived are told to the node together, at most this late.
 const SETTLE_WITHIN: Duration = Duration::from_millis(50);
@@ -26,12 +31,34 @@ const SETTLE_AT: usize = 64;
 /// Between attempts to reach a node that cannot be reached.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// While a node is reached through another one, the direct way is tried so often.
+const DIRECT_AGAIN: Duration = Duration::from_secs(3);
+
+/// The link is being established for the first time.
+const COMING: u8 = 0;
+/// It stands.
+const UP: u8 = 1;
+/// It was lost, or could not be established.
+const DOWN: u8 = 2;
+
+/// How a node is reached.
+#[derive(Debug)]
+struct Way {
+    bridge: Bridge,
+    /// Through this node; `None`: directly.
+    through: Option<Relay>,
+}
 
 /// One run of a node.
 #[derive(Debug)]
 pub(crate) struct Peer {
     member: Member,
-    bridge: Bridge,
+    key: ClusterKey,
+    /// The way to it, at present.
+    way: Mutex<Way>,
+    state: AtomicU8,
+    /// No view has named it yet.
+    stranger: AtomicBool,
     timings: Timings,
     metrics: Arc<Metrics>,
     session: Mutex<Option<Arc<Session>>>,
@@ -50,6 +77,8 @@ pub(super) struct Surroundings {
     pub(super) changed: watch::Sender<u64>,
     /// Cancelled when the router ends.
     pub(super) stop: CancellationToken,
+    /// All links.
+    pub(super) links: Weak<Links>,
 }
 
 /// Why a link was not established.
@@ -61,9 +90,22 @@ enum LinkError {
     Status(#[from] Box<tonic::Status>),
     #[error("another process answers at its address")]
     SomebodyElse,
+    #[error("its address cannot be used")]
+    Address,
 }
 
 impl LinkError {
+    /// Whether nobody listens there, or somebody who is not meant: no detour leads any further.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Timeout => false,
+            Self::SomebodyElse | Self::Address => true,
+            Self::Status(status) => {
+                self.is_foreign() || cause_of::<io::Error>(status).is_some_and(is_refused)
+            }
+        }
+    }
+
     /// Whether the node does not take this process for one of its cluster.
     fn is_foreign(&self) -> bool {
         matches!(self, Self::Status(status) if status.code() == tonic::Code::Unauthenticated)
@@ -78,7 +120,13 @@ impl Peer {
         metrics: Arc<Metrics>,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
-            bridge: Bridge::new(&member.address, key, timings)?,
+            way: Mutex::new(Way {
+                bridge: Bridge::new(&member.address, key, timings)?,
+                through: None,
+            }),
+            key: key.clone(),
+            state: AtomicU8::new(COMING),
+            stranger: AtomicBool::new(member.version.is_empty()),
             member,
             timings: *timings,
             metrics,
@@ -104,8 +152,54 @@ impl Peer {
     }
 
     /// For requests beside the link.
-    pub(crate) fn bridge(&self) -> &Bridge {
-        &self.bridge
+    pub(crate) fn bridge(&self) -> Bridge {
+        lock(&self.way).bridge.clone()
+    }
+
+    /// A connection of its own to the node's internal port, on the present way.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being reached.
+    pub(crate) async fn connect(&self) -> io::Result<TcpStream> {
+        let through = lock(&self.way).through.clone();
+        match through {
+            None => TcpStream::connect(&self.member.address).await,
+            Some(relay) => relay.connect().await,
+        }
+    }
+
+    /// Whether it was tried and cannot be reached.
+    pub(crate) fn is_down(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == DOWN
+    }
+
+    /// Whether it is reached through another node.
+    pub(super) fn is_relayed(&self) -> bool {
+        lock(&self.way).through.is_some()
+    }
+
+    /// Whether no view has named it.
+    pub(super) fn is_stranger(&self) -> bool {
+        self.stranger.load(Ordering::Relaxed)
+    }
+
+    /// A view has named it.
+    pub(super) fn make_known(&self) {
+        self.stranger.store(false, Ordering::Relaxed);
+    }
+
+    /// This router stops: the apps whose tunnels come through it are to move.
+    pub(super) fn announce_drain(&self, within: Duration) {
+        if let Some(session) = self.session() {
+            session.announce_drain(within);
+        }
+    }
+
+    /// Cancels a call that is not in flight on this link, but may run at its app.
+    pub(crate) fn cancel_wherever(&self, call_id: Bytes, client_id: &ClientId) {
+        if let Some(session) = self.session() {
+            session.cancel_wherever(call_id, client_id);
+        }
     }
 
     /// Whether the link stands.
@@ -146,13 +240,13 @@ impl Peer {
         let mut patience = self.timings.connect_timeout + self.timings.probe_timeout;
         loop {
             let established = tokio::select! {
-                established = tokio::time::timeout(patience, self.establish(&around.router)) =>
-                    established.unwrap_or(Err(LinkError::Timeout)),
+                established = self.establish_somehow(patience, &around) => established,
                 () = around.stop.cancelled() => return,
             };
             match established {
                 Ok((session, frames)) => {
                     tracing::info!(%node, "link established");
+                    self.state.store(UP, Ordering::Relaxed);
                     self.carry(session, frames, &around).await;
                     backoff = BACKOFF_MIN;
                     patience = self.timings.probe_timeout / 4;
@@ -163,6 +257,9 @@ impl Peer {
                     }
                     tracing::debug!(%node, %error, "no link");
                     self.lose_reach();
+                    if self.state.swap(DOWN, Ordering::Relaxed) != DOWN {
+                        around.changed.send_modify(|version| *version += 1);
+                    }
                     patience = self.timings.connect_timeout + self.timings.probe_timeout;
                     let pause = backoff.mul_f64(rand::random_range(0.5..1.0));
                     backoff = (backoff * 2).min(BACKOFF_MAX);
@@ -175,6 +272,72 @@ impl Peer {
             }
             if self.retired.is_cancelled() || around.stop.is_cancelled() {
                 self.lose_reach();
+                return;
+            }
+        }
+    }
+
+    /// Opens the stream on the direct way or, if the node hangs or is cut off there while others
+    /// have it in their view, through another node.
+    async fn establish_somehow(
+        &self,
+        patience: Duration,
+        around: &Surroundings,
+    ) -> Result<(Arc<Session>, Streaming<v1::NodeFrame>), LinkError> {
+        let direct = Bridge::new(&self.member.address, &self.key, &self.timings);
+        let direct = direct.map_err(|_| LinkError::Address)?;
+        let direct = Way {
+            bridge: direct,
+            through: None,
+        };
+        let error = match self.establish_within(patience, direct, &around.router).await {
+            Err(error) if !error.is_refusal() && !self.retired.is_cancelled() => error,
+            done => return done,
+        };
+        let links = around.links.upgrade();
+        let Some(other) = links.and_then(|links| links.detour(&self.run())) else {
+            return Err(error);
+        };
+        let relay = Relay {
+            address: other.member.address.clone(),
+            key: self.key.clone(),
+            node: self.run(),
+        };
+        let way = Way {
+            bridge: Bridge::relayed(&relay, &self.timings),
+            through: Some(relay),
+        };
+        let patience = self.timings.connect_timeout + self.timings.probe_timeout;
+        let established = self.establish_within(patience, way, &around.router).await?;
+        tracing::info!(node = %self.member.id, through = %other.member.id, "reached through another node");
+        Ok(established)
+    }
+
+    async fn establish_within(
+        &self,
+        patience: Duration,
+        way: Way,
+        router: &Run,
+    ) -> Result<(Arc<Session>, Streaming<v1::NodeFrame>), LinkError> {
+        *lock(&self.way) = way;
+        tokio::time::timeout(patience, self.establish(router))
+            .await
+            .unwrap_or(Err(LinkError::Timeout))
+    }
+
+    /// Resolves when a node that is reached through another one can be reached directly again.
+    async fn direct_again(&self) {
+        if !self.is_relayed() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(DIRECT_AGAIN).await;
+            let Ok(bridge) = Bridge::new(&self.member.address, &self.key, &self.timings) else {
+                continue;
+            };
+            let mut client = bridge.client();
+            let answer = bridge.within(client.identify(v1::IdentifyRequest {})).await;
+            if answer.is_ok_and(|answer| answer.incarnation == self.member.incarnation.0) {
                 return;
             }
         }
@@ -194,7 +357,7 @@ impl Peer {
         // The outbox is new and its drain lives, so there is room.
         let _ = outbox.send(hello);
         let mut frames = self
-            .bridge
+            .bridge()
             .client()
             .link(drain)
             .await
@@ -223,7 +386,11 @@ impl Peer {
         let _up = Held::new(self.metrics.links_up.clone());
         around.changed.send_modify(|version| *version += 1);
         let node = &self.member.id;
-        match read(&session, frames, &around.stop).await {
+        let reading = tokio::select! {
+            ended = read(&session, frames, &around.stop) => ended,
+            () = self.direct_again() => Some("the direct way is open again".to_owned()),
+        };
+        match reading {
             Some(reason) => {
                 self.metrics.links_lost.inc();
                 tracing::info!(%node, reason, "link lost");
@@ -231,6 +398,7 @@ impl Peer {
             None => tracing::debug!(%node, "link closed"),
         }
         *lock(&self.session) = None;
+        self.state.store(DOWN, Ordering::Relaxed);
         session.handle_loss();
         around.changed.send_modify(|version| *version += 1);
     }
@@ -284,6 +452,23 @@ async fn read(
                 .reset(tokio::time::Instant::now() + SETTLE_WITHIN);
         }
     }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
+/// The first cause of a status that is of this type.
+fn cause_of<E: std::error::Error + 'static>(status: &tonic::Status) -> Option<&E> {
+    use std::error::Error as _;
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// A status and what caused it; the code alone says little about a broken transport.

@@ -42,6 +42,7 @@ pub(crate) fn timings() -> Timings {
         stream_after: ms(400),
         stream_comment: ms(300),
         call_deadline: ms(10_000),
+        orphan: ms(600),
         pre_drain: ms(0),
         drain: ms(5_000),
         ..Timings::default()
@@ -80,6 +81,11 @@ impl Cluster {
 
     pub(crate) fn addr(&self) -> SocketAddr {
         self.router.addr()
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> &[FakeNode] {
+        &self.nodes
     }
 
     pub(crate) fn node(&self) -> &FakeNode {

@@ -8,13 +8,13 @@ use crate::harness::{Cluster, Request, enter, secrets};
 use crate::http_client::Connection;
 use crate::node::{FakeNode, RESULT};
 
-async fn begin(cluster: &Cluster, request: &Request) -> Connection {
+pub(crate) async fn begin(cluster: &Cluster, request: &Request) -> Connection {
     let mut connection = cluster.connect().await;
     connection.write(&request.to_bytes()).await;
     connection
 }
 
-async fn answer(mut connection: Connection) -> serde_json::Value {
+pub(crate) async fn answer(mut connection: Connection) -> serde_json::Value {
     let head = connection.head().await;
     assert_eq!(head.status, 200);
     if head.header("content-type") == Some("text/event-stream") {
@@ -25,7 +25,7 @@ async fn answer(mut connection: Connection) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_lost_link_makes_calls_unknown_and_comes_back() {
+async fn a_lost_link_makes_calls_unknown_that_the_app_does_not_remember() {
     let cluster = Cluster::start().await;
     let mut running = Vec::new();
     for _ in 0..20 {
@@ -127,15 +127,17 @@ async fn redirects_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_call_that_moves_is_attached_to() {
+async fn a_call_moves_with_its_app() {
     let cluster = Cluster::with(2, |_| {}).await;
     let (owner, other) = cluster.owner_and_other();
+    owner.script().resume = true;
     let running = begin(&cluster, &Request::modern_call("slow")).await;
     let arrival = owner.next_call().await;
     arrival.moved(other.as_elsewhere(9));
     let attached = other.next_call().await;
     assert_eq!(attached.call.call_id, arrival.call.call_id);
-    assert!(attached.call.attach_only);
+    assert!(!attached.call.attach_only);
+    assert_eq!(attached.call.instance, "i1");
     assert_eq!(attached.call.attempt, 1);
     attached.result(RESULT);
     assert_eq!(answer(running).await["result"]["content"][0]["text"], "ok");

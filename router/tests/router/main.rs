@@ -14,6 +14,7 @@ mod links;
 mod node;
 mod outcomes;
 mod proxy;
+mod redelivery;
 mod secrecy;
 mod sessions;
 mod silence;

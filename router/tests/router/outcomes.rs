@@ -43,14 +43,16 @@ async fn outcomes_tell_what_is_known() {
         (refused(Why::QueueFull), "not_delivered", true),
         (
             outcome::Outcome::Lost(v1::Lost {
-                not_delivered: true,
+                not_delivered: false,
+                r#final: true,
             }),
-            "not_delivered",
-            true,
+            "unknown",
+            false,
         ),
         (
             outcome::Outcome::Lost(v1::Lost {
                 not_delivered: false,
+                ..v1::Lost::default()
             }),
             "unknown",
             false,

@@ -57,6 +57,7 @@ struct State {
     tunnels: mpsc::UnboundedSender<FakeTunnel>,
     links: watch::Sender<usize>,
     asked: AtomicUsize,
+    drains: AtomicUsize,
 }
 
 impl FakeNode {
@@ -92,6 +93,7 @@ impl FakeNode {
             tunnels,
             links,
             asked: AtomicUsize::new(0),
+            drains: AtomicUsize::new(0),
         });
         let serving = tokio::spawn(accept(listener, state.clone()));
         Self {
@@ -120,6 +122,7 @@ impl FakeNode {
             node_id: self.member.id.to_string(),
             incarnation: self.member.incarnation.0,
             epoch,
+            address: self.member.address.clone(),
         }
     }
 

@@ -26,6 +26,10 @@ pub(crate) struct Script {
     pub(crate) tools: String,
     pub(crate) rest: String,
     pub(crate) connected: bool,
+    /// The app's instance.
+    pub(crate) instance: String,
+    /// Whether it remembers calls.
+    pub(crate) resume: bool,
     /// Whether a registration is remembered.
     pub(crate) registered: bool,
     pub(crate) absent: v1::absent::Why,
@@ -43,6 +47,8 @@ impl Script {
             tools: TOOLS.to_owned(),
             rest: REST.to_owned(),
             connected: true,
+            instance: "i1".to_owned(),
+            resume: false,
             registered: true,
             absent: v1::absent::Why::Gone,
             elsewhere: None,
@@ -104,6 +110,8 @@ impl Script {
             ),
             rest: unless(known.rest == hashes.rest, self.rest.clone().into()),
             hashes: Some(hashes),
+            instance: self.instance.clone(),
+            resume: self.resume,
         });
         response
     }
@@ -119,6 +127,19 @@ impl Script {
         }
         if !self.connected {
             return Some(Outcome::Absent(self.absence()));
+        }
+        if call.attach_only {
+            // The app remembers nothing, and this node has forgotten.
+            return Some(Outcome::Lost(v1::Lost {
+                not_delivered: false,
+                r#final: true,
+            }));
+        }
+        if call.instance != self.instance {
+            return Some(refused(v1::refused::Why::OtherInstance));
+        }
+        if call.attempt > 0 {
+            return None;
         }
         let hashes = self.hashes();
         if call.tools_hash != hashes.tools || call.rest_hash != hashes.rest {

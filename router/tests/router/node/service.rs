@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clientmcp_proto::link::{Arrived, Assembler, Begun, CallKey, Limits, Outbox, outbox};
 use clientmcp_proto::v1::bridge_server::Bridge;
@@ -184,6 +185,9 @@ fn handle(
         }
         router_frame::Frame::Cancel(cancel) => {
             let _ = state.cancels.send(cancel);
+        }
+        router_frame::Frame::Draining(_) => {
+            state.drains.fetch_add(1, Ordering::SeqCst);
         }
         router_frame::Frame::Hello(_) | router_frame::Frame::Settled(_) => {}
     }
