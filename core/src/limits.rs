@@ -112,6 +112,8 @@ pub const REGISTERS_BURST_OF_CLIENT_ID: u32 = 50;
 pub const REGISTER_TURN_MS: u64 = 8_000;
 /// A connection that stood for so long has proved itself: the next loss is met without backoff.
 pub const STABLE_CONNECTION_MS: u64 = 10_000;
+/// What the ring has given to other nodes is left in place for so long after it has changed.
+pub const SETTLE_RING_MS: u64 = 2_000;
 /// A call becomes a stream after this time, and gets a comment each time it passes again.
 pub const STREAM_AFTER_MS: u64 = 1_000;
 /// Between comments on long-lived streams.

@@ -35,6 +35,8 @@ pub struct Timings {
     pub grace: Duration,
     /// The same after close code 1001.
     pub grace_after_leaving: Duration,
+    /// What the ring has given to other nodes is left in place for so long after it has changed.
+    pub settle_ring: Duration,
     /// A registration answers lists for so long after its app left.
     pub registration_retention: Duration,
     /// A call's deadline if the tool asks for none.
@@ -76,6 +78,7 @@ impl Default for Timings {
             reconnect_within: ms(limits::RECONNECT_WITHIN_MS),
             grace: ms(limits::GRACE_MS),
             grace_after_leaving: ms(limits::GRACE_AFTER_LEAVING_MS),
+            settle_ring: ms(limits::SETTLE_RING_MS),
             registration_retention: ms(limits::REGISTRATION_RETENTION_MS),
             call_deadline: ms(limits::CALL_DEADLINE_MS),
             call_deadline_max: ms(limits::CALL_DEADLINE_MAX_MS),

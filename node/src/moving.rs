@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::MoveReason;
 use tokio::time::{Instant, sleep};
 
-use crate::connection::{Connection, stopping};
+use crate::connection::Connection;
 use crate::limits;
 use crate::state::NodeState;
 
@@ -75,7 +76,7 @@ pub(crate) async fn rebalance(node: Arc<NodeState>) {
             () = sleep(limits::REBALANCE_INTERVAL) => {}
         }
         // Several nodes join together, and the last view counts.
-        sleep(node.timings.heartbeat).await;
+        sleep(node.timings.settle_ring).await;
         views.borrow_and_update();
         if !node.draining.is_cancelled() {
             round(&node, &mut asked).await;
@@ -125,7 +126,8 @@ async fn round(node: &Arc<NodeState>, asked: &mut HashMap<ClientId, Asked>) {
             asked.insert(client_id.clone(), Asked::once_more(before));
         } else if !holding.resume && connection.is_idle() {
             asked.insert(client_id.clone(), Asked::once_more(before));
-            connection.close(stopping());
+            let text = "the client ID belongs to another node: connect again";
+            connection.close(Closing::new(CloseCode::Restart, text));
         }
         sleep(limits::MOVE_STEP.mul_f64(rand::random_range(0.5..1.5))).await;
     }

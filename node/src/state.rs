@@ -14,7 +14,7 @@ use clientmcp_core::limits::CLAIM_TTL_MS;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{BearerToken, ScopeError, ServeGrant, TokenError, Verifier};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -67,6 +67,8 @@ pub(crate) struct NodeState {
     pub(crate) admission: Admission,
     /// Pauses of this process after which the claims were read again.
     pub(crate) pauses_mended: AtomicU64,
+    /// A claim was made that is not written yet.
+    pub(crate) unwritten: Notify,
     /// Others have the store and this node does not: its apps move to them.
     pub(crate) cut_off: AtomicBool,
     numbers: AtomicU64,
@@ -125,6 +127,7 @@ impl NodeState {
             waiting: Arc::default(),
             admission: Admission::new(),
             pauses_mended: AtomicU64::new(0),
+            unwritten: Notify::new(),
             cut_off: AtomicBool::new(false),
             numbers: AtomicU64::new(1),
             open: Mutex::default(),

@@ -35,6 +35,9 @@ pub(crate) async fn keep(node: Arc<NodeState>) {
                 tracing::info!("the store may have lost claims: reading them again");
             }
             () = lost_store(&node) => hand_over(&node).await,
+            () = node.unwritten.notified() => {
+                sleep(limits::RETRY_INTERVAL).await;
+            }
         }
         node.peers.retain(&node.membership.view());
         let mut warned = false;

@@ -54,7 +54,10 @@ pub(super) async fn take(
     }
     tracing::info!(client_id = %connection.client_id, "registered without the store");
     match connection.take_over(claim, input, registration, false) {
-        TakenOver::Settled => Ok("provisional"),
+        TakenOver::Settled => {
+            node.unwritten.notify_one();
+            Ok("provisional")
+        }
         TakenOver::Ended => {
             let client_id = connection.client_id.clone();
             release(node.clone(), client_id, claim, Departure::Lost).await;

@@ -193,9 +193,10 @@ async fn calls_in_flight_are_lost_with_their_app() {
         Word::Lost(lost) => assert!(!lost.not_delivered),
         other => panic!("{other:?}"),
     }
+    // It waits for the app as long as apps are expected back.
     let sent = link.call(CLIENT);
     match link.outcome(sent).await {
-        Word::Absent(absent) => assert_eq!(absent.why(), Absence::Away),
+        Word::Absent(absent) => assert_eq!(absent.why(), Absence::Gone),
         other => panic!("{other:?}"),
     }
 }

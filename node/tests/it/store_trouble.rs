@@ -35,7 +35,7 @@ async fn without_a_store_a_register_is_to_be_tried_later() {
 }
 
 #[tokio::test]
-async fn a_claim_that_was_made_unheard_is_given_up_again() {
+async fn a_claim_that_was_made_unheard_gives_way_to_a_provisional_one() {
     let world = World::new();
     let node = world.node("node-1").await;
     let mut app = App::connect(&node, "node-1", &world.secrets, &world.token(CLIENT)).await;
@@ -43,12 +43,11 @@ async fn a_claim_that_was_made_unheard_is_given_up_again() {
         world.store.inject(Operation::Claim, Fault::LostAnswer);
     }
     app.send(register("i1", 1, &[tool("echo")])).await;
-    assert_eq!(app.expect_close().await.0, 1013);
-    eventually("the claim is given up", || async {
-        world
-            .record(CLIENT)
-            .await
-            .is_some_and(|record| record.holder.is_none())
+    app.expect("registered").await;
+    let unheard = world.record(CLIENT).await.unwrap().epoch;
+    eventually("the provisional claim is written", || async {
+        let record = world.record(CLIENT).await.unwrap();
+        record.holder.is_some() && record.epoch > unheard
     })
     .await;
 }
@@ -180,7 +179,7 @@ async fn a_record_that_names_this_node_for_nothing_is_put_right() {
     let mut link = router.link().await;
     let sent = link.call(CLIENT);
     match link.outcome(sent).await {
-        Word::Absent(absent) => assert_eq!(absent.why(), Why::Away),
+        Word::Absent(absent) => assert_eq!(absent.why(), Why::Gone, "it has waited"),
         other => panic!("{other:?}"),
     }
     eventually("the claim is given back", || async {

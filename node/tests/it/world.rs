@@ -34,6 +34,8 @@ impl World {
             pre_drain: ms(50),
             drain: ms(500),
             grace: ms(1_500),
+            // Tests hold client IDs where they like.
+            settle_ring: ms(60_000),
             ..Timings::default()
         };
         let memory = Arc::new(MemoryStore::new());
