@@ -35,6 +35,10 @@ build: ## Build the programs that the end-to-end tests start
 agents: build ## Real MCP clients against real processes: a line per scenario, a closing count
 	e2e/agents/run
 
+.PHONY: chaos
+chaos: build ## Every fault at full size against real processes, audited; takes an hour; cuts need root
+	$(BIN)/clientmcp loadtest chaos all
+
 .PHONY: conformance
 conformance: build ## The official MCP suite, both requirement sets
 	e2e/conformance/run

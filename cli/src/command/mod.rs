@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod dev;
+mod loadtest;
 mod node;
 mod router;
 mod status;
@@ -17,6 +18,8 @@ pub enum Command {
     Node(node::Node),
     /// Run a router: it faces agents and applications
     Router(router::Router),
+    /// Break a cluster of real processes under load, and audit what that did
+    Loadtest(loadtest::Loadtest),
     /// Print a token for an application or an agent
     Token(token::Token),
     /// Show the members of a running cluster and what they hold
@@ -33,6 +36,7 @@ impl Command {
             Command::Dev(dev) => dev.run(),
             Command::Node(node) => node.run(),
             Command::Router(router) => router.run(),
+            Command::Loadtest(loadtest) => loadtest.run(),
             Command::Token(token) => token.run(),
             Command::Status(status) => status.run(),
         }
