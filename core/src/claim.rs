@@ -28,7 +28,7 @@ pub struct Claim {
 }
 
 /// Who holds a client ID.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holder {
     /// The client ID.
     pub client_id: ClientId,

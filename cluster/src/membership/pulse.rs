@@ -56,7 +56,8 @@ impl Pulse {
     /// was set back, or another one, must not lower what epochs are made of.
     pub(super) fn note_store_time(&self, store_micros: u64) {
         let at_start = store_micros.saturating_sub(micros(self.started.elapsed()));
-        self.store_started.fetch_max(at_start.max(1), Ordering::Relaxed);
+        self.store_started
+            .fetch_max(at_start.max(1), Ordering::Relaxed);
     }
 
     pub(super) fn store_micros(&self) -> Option<u64> {
@@ -72,10 +73,11 @@ fn micros(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::membership::clock;
 
     #[tokio::test(start_paused = true)]
     async fn the_stores_clock_is_estimated_and_never_goes_back() {
-        let pulse = Pulse::new(Instant::now());
+        let pulse = Pulse::new(clock());
         assert_eq!(pulse.store_micros(), None);
         pulse.note_store_time(5_000_000);
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -88,7 +90,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_does_not_run_is_late() {
-        let pulse = Pulse::new(Instant::now());
+        let pulse = Pulse::new(clock());
         tokio::time::advance(Duration::from_secs(3)).await;
         assert_eq!(pulse.since_look(), Duration::from_secs(3));
         assert_eq!(pulse.look(), Duration::from_secs(3));

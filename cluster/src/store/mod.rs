@@ -3,6 +3,7 @@
 //! One trait, a memory and a Redis implementation, one contract suite for both. The store is off
 //! the path of a call to a connected app.
 
+pub mod arbiter;
 pub mod faulty;
 pub mod memory;
 pub mod redis;

@@ -5,22 +5,24 @@
 
 mod entry;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use clientmcp_core::claim::{Claim, Epoch, Holder};
+use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
+use clientmcp_core::tick::Tick;
 use tokio::time::Instant;
 
-use self::entry::{ClientRecord, Entry};
+use self::entry::Entry;
+use super::arbiter::Arbiter;
 use super::{
-    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, NONCES,
-    Record, Restored, Store, StoreError,
+    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, Record,
+    Restored, Store, StoreError,
 };
 use crate::member::{Lease, Member, ObservedMember, Standing};
 
@@ -36,9 +38,15 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct State {
     members: BTreeMap<MemberId, Entry>,
-    clients: HashMap<ClientId, ClientRecord>,
+    clients: HashMap<ClientId, Client>,
     content: HashMap<ContentHash, (Bytes, Instant)>,
     ended: HashMap<ClientId, BTreeMap<String, Instant>>,
+}
+
+#[derive(Debug)]
+struct Client {
+    arbiter: Arbiter,
+    expires: Instant,
 }
 
 impl MemoryStore {
@@ -63,8 +71,12 @@ impl MemoryStore {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    fn tick(&self) -> Tick {
+        Tick(self.started.elapsed())
+    }
+
     fn micros(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(self.tick().0.as_micros()).unwrap_or(u64::MAX)
     }
 }
 
@@ -85,11 +97,25 @@ impl State {
         self.members.insert(member.id.clone(), entry);
     }
 
-    fn client(&mut self, client_id: &ClientId) -> Option<&mut ClientRecord> {
+    fn client(&mut self, client_id: &ClientId) -> Option<&mut Client> {
         let now = now();
         self.clients
             .get_mut(client_id)
-            .filter(|record| record.expires > now)
+            .filter(|client| client.expires > now)
+    }
+
+    /// Like [`client`](Self::client), with an empty entry where there is none.
+    fn client_or_new(&mut self, client_id: &ClientId) -> &mut Client {
+        let now = now();
+        let expired = |client: &&Client| client.expires <= now;
+        if self.clients.get(client_id).filter(expired).is_some() {
+            self.clients.remove(client_id);
+        }
+        let new = || Client {
+            arbiter: Arbiter::default(),
+            expires: now + CLAIM_TTL,
+        };
+        self.clients.entry(client_id.clone()).or_insert_with(new)
     }
 
     fn forget_expired(&mut self) {
@@ -174,42 +200,12 @@ impl Store for MemoryStore {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
         let micros = self.micros();
         let mut state = self.state();
-        let record = state.client(&request.client_id);
-        if let Some(verdict) = record.as_ref().and_then(|record| record.verdict(request)) {
-            return Ok(verdict);
+        let client = state.client_or_new(&request.client_id);
+        let answer = client.arbiter.handle_claim(request, micros);
+        if let Claimed::Taken { .. } = answer {
+            client.expires = now() + CLAIM_TTL;
         }
-        let (stored, previous, nonces) = match record {
-            Some(record) => {
-                let mut nonces = std::mem::take(&mut record.nonces);
-                nonces.push_back(record.holder.claim.nonce);
-                nonces.drain(..nonces.len().saturating_sub(NONCES));
-                let previous = record.departed.is_none().then(|| record.holder.clone());
-                (record.holder.claim.epoch, previous, nonces)
-            }
-            None => (Epoch::default(), None, VecDeque::new()),
-        };
-        let claim = Claim {
-            epoch: Epoch::next(stored, request.seen, micros),
-            incarnation: request.incarnation,
-            nonce: request.nonce,
-        };
-        let record = ClientRecord {
-            holder: Holder {
-                client_id: request.client_id.clone(),
-                node: request.node.clone(),
-                claim,
-                instance: request.instance.clone(),
-                connection: request.connection,
-                resume: request.resume,
-            },
-            hashes: request.hashes,
-            departed: None,
-            previous: previous.clone(),
-            nonces,
-            expires: now() + CLAIM_TTL,
-        };
-        state.clients.insert(request.client_id.clone(), record);
-        Ok(Claimed::Taken { claim, previous })
+        Ok(answer)
     }
 
     async fn update(
@@ -219,36 +215,22 @@ impl Store for MemoryStore {
         hashes: &Hashes,
     ) -> Result<bool, StoreError> {
         let mut state = self.state();
-        let Some(record) = state.client(client_id).filter(|r| r.is_held_under(claim)) else {
-            return Ok(false);
-        };
-        record.hashes = *hashes;
-        record.expires = now() + CLAIM_TTL;
-        Ok(true)
+        let client = state.client(client_id);
+        let holds = client.filter(|client| client.arbiter.holds(claim));
+        Ok(holds.is_some_and(|client| {
+            client.expires = now() + CLAIM_TTL;
+            client.arbiter.handle_update(claim, hashes)
+        }))
     }
 
     async fn restore(&self, holder: &Holder, hashes: &Hashes) -> Result<Restored, StoreError> {
         let mut state = self.state();
-        if let Some(record) = state.client(&holder.client_id) {
-            if record.is_held_under(&holder.claim) {
-                return Ok(Restored::Held);
-            }
-            if record.holder.claim.epoch >= holder.claim.epoch {
-                return Ok(Restored::Beaten {
-                    by: record.holder.clone(),
-                });
-            }
+        let client = state.client_or_new(&holder.client_id);
+        let answer = client.arbiter.handle_restore(holder, hashes);
+        if answer == Restored::Held {
+            client.expires = now() + CLAIM_TTL;
         }
-        let record = ClientRecord {
-            holder: holder.clone(),
-            hashes: *hashes,
-            departed: None,
-            previous: None,
-            nonces: VecDeque::new(),
-            expires: now() + CLAIM_TTL,
-        };
-        state.clients.insert(holder.client_id.clone(), record);
-        Ok(Restored::Held)
+        Ok(answer)
     }
 
     async fn release(
@@ -258,38 +240,34 @@ impl Store for MemoryStore {
         departure: Departure,
         retention: Duration,
     ) -> Result<bool, StoreError> {
+        let tick = self.tick();
         let mut state = self.state();
-        let Some(record) = state.client(client_id).filter(|r| r.holder.claim == *claim) else {
+        let Some(client) = state.client(client_id) else {
             return Ok(false);
         };
-        if record.departed.is_none() {
-            record.departed = Some((departure, now()));
-            record.expires = now() + retention;
+        if client.arbiter.holds(claim) {
+            client.expires = now() + retention;
         }
-        Ok(true)
+        Ok(client.arbiter.handle_release(claim, departure, tick))
     }
 
     async fn renew(&self, claims: &[(ClientId, Claim)]) -> Result<Vec<bool>, StoreError> {
         let mut state = self.state();
         let renew = |(client_id, claim): &(ClientId, Claim)| {
-            let record = state.client(client_id).filter(|r| r.is_held_under(claim));
-            record
-                .map(|record| record.expires = now() + CLAIM_TTL)
+            let client = state.client(client_id);
+            let holds = client.filter(|client| client.arbiter.holds(claim));
+            holds
+                .map(|client| client.expires = now() + CLAIM_TTL)
                 .is_some()
         };
         Ok(claims.iter().map(renew).collect())
     }
 
     async fn record(&self, client_id: &ClientId) -> Result<Option<Record>, StoreError> {
+        let tick = self.tick();
         let mut state = self.state();
-        Ok(state.client(client_id).map(|record| Record {
-            epoch: record.holder.claim.epoch,
-            holder: record.departed.is_none().then(|| record.holder.clone()),
-            instance: record.holder.instance.clone(),
-            resume: record.holder.resume,
-            hashes: record.hashes,
-            departed: record.departed.map(|(how, at)| (how, at.elapsed())),
-        }))
+        let client = state.client(client_id);
+        Ok(client.and_then(|client| client.arbiter.record(tick)))
     }
 
     async fn put_content(

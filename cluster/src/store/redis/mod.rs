@@ -1,17 +1,15 @@
 //! The store of a cluster of several processes: one Redis server.
 //!
 //! Everything that has to be atomic is a script (`scripts/`). Every command may run twice with
-//! the result of running once, and is sent once more if its answer was lost: the command that
-//! notices a broken connection is otherwise lost with it. The connection is made anew with the
-//! next command, without delay, so that a server that is away fails commands at once.
+//! the result of running once, and is sent once more if its answer was lost (`connection`).
 
 mod address;
+mod connection;
 mod keys;
 mod reply;
 mod scripts;
 
 use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,9 +18,9 @@ use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes, Kind};
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ScriptInvocation};
+use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, ScriptInvocation};
 
+use self::connection::Connection;
 use self::reply::{Fields, digits, hex};
 use self::scripts::{RENEW, Scripts};
 use super::{
@@ -31,18 +29,12 @@ use super::{
 };
 use crate::member::{Lease, Member, ObservedMember};
 
-/// Time to connect, and time for one answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// Time for a command in all, the second try included.
-const COMMAND_WITHIN: Duration = Duration::from_secs(2);
 /// Claims that are renewed in one go: many take the server some milliseconds.
 const RENEWED_AT_ONCE: usize = 500;
-/// Commands that may wait for their turn on the connection.
-const QUEUED_COMMANDS: usize = 1_024;
 
 /// A store in Redis. Clones of an `Arc` share one connection.
 pub struct RedisStore {
-    connection: ConnectionManager,
+    connection: Connection,
     scripts: Scripts,
 }
 
@@ -62,13 +54,7 @@ impl RedisStore {
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         let info = address::parse(url)?;
         let server = info.addr().to_string();
-        let client = Client::open(info).map_err(|error| classify(&error))?;
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(ANSWER_WITHIN))
-            .set_response_timeout(Some(ANSWER_WITHIN))
-            .set_number_of_retries(0)
-            .set_pipeline_buffer_size(QUEUED_COMMANDS);
-        let connection = ConnectionManager::new_with_config(client, config)
+        let connection = Connection::open(info)
             .await
             .map_err(|error| match classify(&error) {
                 StoreError::Unreachable(why) => {
@@ -108,36 +94,16 @@ impl RedisStore {
     }
 
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
-        self.run(|mut connection| async move { command.query_async(&mut connection).await })
-            .await
+        let query = |mut connection| async move { command.query_async(&mut connection).await };
+        self.connection.run(query).await
     }
 
     async fn invoke<T: FromRedisValue>(
         &self,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        self.run(|mut connection| async move { script.invoke_async(&mut connection).await })
-            .await
-    }
-
-    /// Sends a command, and once more if it failed on the way.
-    async fn run<T, F>(&self, command: impl Fn(ConnectionManager) -> F) -> Result<T, StoreError>
-    where
-        F: Future<Output = RedisResult<T>>,
-    {
-        let twice = async {
-            match command(self.connection.clone()).await {
-                Err(error) if error.is_io_error() || error.is_unrecoverable_error() => {
-                    tracing::debug!(%error, "a store command failed; sending it once more");
-                    command(self.connection.clone()).await
-                }
-                answer => answer,
-            }
-        };
-        match tokio::time::timeout(COMMAND_WITHIN, twice).await {
-            Ok(answer) => answer.map_err(|error| classify(&error)),
-            Err(_) => Err(StoreError::Unreachable("no answer in time".into())),
-        }
+        let invoke = |mut connection| async move { script.invoke_async(&mut connection).await };
+        self.connection.run(invoke).await
     }
 }
 
@@ -264,6 +230,7 @@ impl Store for RedisStore {
             }
             let pipeline = &pipeline;
             let answer: Vec<bool> = self
+                .connection
                 .run(|mut connection| async move { pipeline.query_async(&mut connection).await })
                 .await?;
             held.extend(answer);
