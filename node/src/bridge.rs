@@ -180,6 +180,7 @@ impl Bridge {
             incarnation: Incarnation(request.incarnation),
             epoch: Epoch(request.epoch),
             instance: InstanceId::parse(&request.instance).map_err(unreadable)?,
+            address: request.address.clone(),
         };
         let newer = claims::displace_here(&self.node, &client_id, &by);
         Ok(match newer {

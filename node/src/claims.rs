@@ -88,9 +88,8 @@ async fn take(
 ) -> Result<&'static str, StoreError> {
     let node = &connection.node;
     let turn = wait_for_turn(node).await;
-    let registration = match store_contents(node, input).await {
-        Ok(registration) => registration,
-        Err(_) => return provisional::take(connection, input).await,
+    let Ok(registration) = store_contents(node, input).await else {
+        return provisional::take(connection, input).await;
     };
     let request = ClaimRequest {
         client_id: connection.client_id.clone(),
@@ -103,9 +102,8 @@ async fn take(
         resume: input.resume,
         hashes: input.hashes,
     };
-    let answer = match ask(node, &request).await {
-        Ok(answer) => answer,
-        Err(_) => return provisional::take(connection, input).await,
+    let Ok(answer) = ask(node, &request).await else {
+        return provisional::take(connection, input).await;
     };
     let (claim, previous) = match answer {
         Answer::Taken { claim, previous } => (claim, previous),
@@ -124,6 +122,7 @@ async fn take(
         incarnation: node.incarnation,
         epoch: claim.epoch,
         instance: input.instance.clone(),
+        address: node.address.clone(),
     };
     remember_ended_sessions(connection).await;
     // A former holder that does not answer holds up nobody but its own successor.

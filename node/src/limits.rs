@@ -25,6 +25,9 @@ pub(crate) const MOVE_STEP: Duration = Duration::from_millis(5);
 /// An app that came back here is asked again after this time, then twice as long, and so on.
 pub(crate) const MOVE_AGAIN: Duration = Duration::from_secs(60);
 
+/// What another node has answered to a probe holds for so long.
+pub(crate) const PROBE_AGAIN: Duration = Duration::from_millis(250);
+
 /// A node that stops looks so often which sockets have no call in flight any more.
 pub(crate) const DRAIN_STEP: Duration = Duration::from_millis(50);
 /// Sockets that are closed in one such step, if the drain is long enough: 500 in a second.

@@ -19,6 +19,8 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
+use crate::limits;
+
 /// Why a peer gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PeerError {
@@ -58,7 +60,7 @@ impl Peers {
                 probe_timeout: timings.probe_timeout,
             },
             probes: Mutex::default(),
-            probe_again: timings.heartbeat,
+            probe_again: limits::PROBE_AGAIN.min(timings.heartbeat),
             answer_within: timings.connect_timeout + timings.probe_timeout,
             cluster_key,
         }
@@ -94,8 +96,8 @@ impl Peers {
             .is_ok_and(|answer| answer.store_answers)
     }
 
-    /// As [`identify`](Self::identify), asked at most once at a time and once per heartbeat,
-    /// however many want to know.
+    /// As [`identify`](Self::identify), asked at most once at a time, and not again for a little
+    /// while, however many want to know.
     pub(crate) async fn probe(&self, address: &str) -> Result<Incarnation, PeerError> {
         let probe = {
             let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -50,6 +50,8 @@ pub(crate) struct NewerHolder {
     pub(crate) incarnation: Incarnation,
     pub(crate) epoch: Epoch,
     pub(crate) instance: InstanceId,
+    /// HOST:PORT of its internal port; empty if that is not known.
+    pub(crate) address: String,
 }
 
 /// What this node knows of where a client ID is.

@@ -129,11 +129,13 @@ impl Node {
             let peers = &peers;
             async move { peers.identify(&other.address).await.ok() }
         };
+        let address = member.address.clone();
         let membership =
             Membership::start(store.clone(), member, &config.timings, &registry, probe).await?;
         let state = Arc::new(NodeState::new(
             &config,
             incarnation,
+            address,
             store,
             membership,
             peers,

@@ -37,6 +37,8 @@ pub(crate) struct NodeState {
     pub(crate) member_id: MemberId,
     /// This run of it.
     pub(crate) incarnation: Incarnation,
+    /// Where others reach its internal port.
+    pub(crate) address: String,
     pub(crate) timings: Arc<Timings>,
     pub(crate) secrets: Secrets,
     pub(crate) verifier: Verifier,
@@ -97,6 +99,7 @@ impl NodeState {
     pub(crate) fn new(
         config: &Config,
         incarnation: Incarnation,
+        address: String,
         store: Arc<dyn Store>,
         membership: Membership,
         peers: Peers,
@@ -107,6 +110,7 @@ impl NodeState {
         Self {
             member_id: config.member_id.clone(),
             incarnation,
+            address,
             timings: Arc::new(config.timings),
             secrets: config.secrets.clone(),
             verifier: Verifier::new(&config.secrets),

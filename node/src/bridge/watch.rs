@@ -119,7 +119,7 @@ impl Watcher {
                     node_id: to.node.to_string(),
                     incarnation: to.incarnation.0,
                     epoch: to.epoch.0,
-                    address: places::address(&self.node, &to.node, to.incarnation),
+                    address: to.address,
                 }));
             }
             Presence::NotHere => return self.look_around().await,

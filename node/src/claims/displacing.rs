@@ -34,7 +34,7 @@ pub(crate) fn displace_here(
             tracing::info!(%client_id, socket = holding.connection.number, to = %by.node, "displaced");
             holding.connection.displace(
                 successor(&holding.instance, Some(&by.instance)),
-                to_newer(node, by),
+                to_newer(by),
             );
             None
         }
@@ -43,12 +43,12 @@ pub(crate) fn displace_here(
     }
 }
 
-fn to_newer(node: &NodeState, by: &NewerHolder) -> Elsewhere {
+fn to_newer(by: &NewerHolder) -> Elsewhere {
     Elsewhere {
         node_id: by.node.to_string(),
         incarnation: by.incarnation.0,
         epoch: by.epoch.0,
-        address: places::address(node, &by.node, by.incarnation),
+        address: by.address.clone(),
     }
 }
 
@@ -122,6 +122,7 @@ pub(super) fn request(previous: &Holder, ours: &NewerHolder, connection: u64) ->
         epoch: ours.epoch.0,
         instance: ours.instance.to_string(),
         connection,
+        address: ours.address.clone(),
     }
 }
 

@@ -15,6 +15,7 @@ use super::displace_here;
 use crate::content::Registration;
 use crate::limits;
 use crate::moving;
+use crate::places;
 use crate::registry::{Holding, NewerHolder};
 use crate::state::NodeState;
 
@@ -163,6 +164,7 @@ pub(super) async fn reassert(
         }
         Restored::Beaten { by } => {
             let by = NewerHolder {
+                address: places::address(node, &by.node, by.claim.incarnation),
                 node: by.node,
                 incarnation: by.claim.incarnation,
                 epoch: by.claim.epoch,

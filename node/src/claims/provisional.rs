@@ -45,6 +45,7 @@ pub(super) async fn take(
         incarnation: node.incarnation,
         epoch: claim.epoch,
         instance: input.instance.clone(),
+        address: node.address.clone(),
     };
     displace_here(node, &connection.client_id, &ours);
     if is_beaten(node, connection, input, &ours).await {

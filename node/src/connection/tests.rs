@@ -8,6 +8,7 @@ use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::registration::Hashes;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::token::{Claims, mint};
+use clientmcp_proto::v1::Elsewhere;
 
 use super::*;
 use crate::clock::unix_seconds;
@@ -36,7 +37,15 @@ async fn node() -> Arc<NodeState> {
         .await
         .unwrap();
     let peers = Peers::new(&config.secrets, &config.timings);
-    let state = NodeState::new(&config, incarnation, store, membership, peers, &registry);
+    let state = NodeState::new(
+        &config,
+        incarnation,
+        String::new(),
+        store,
+        membership,
+        peers,
+        &registry,
+    );
     Arc::new(state)
 }
 
@@ -91,10 +100,7 @@ async fn a_step_that_panics_ends_this_connection_and_no_other() {
 
     // Whatever comes later finds it ended, and harms nobody.
     connection.close(stopping());
-    connection.displace(
-        Successor::OtherInstance,
-        clientmcp_proto::v1::Elsewhere::default(),
-    );
+    connection.displace(Successor::OtherInstance, Elsewhere::default());
     let next = connect(&node);
     hold(&next, 6).await;
     assert_eq!(node.registry.count(), 1);

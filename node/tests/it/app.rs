@@ -43,6 +43,7 @@ pub(crate) fn tunnel_request(
     let mut insert = |name, value: &str| headers.insert(name, value.parse().unwrap());
     insert(headers::CLUSTER_KEY, &secrets.cluster_key());
     insert(headers::NODE, id);
+    insert(headers::ROUTER, &headers::router_run("router-1", 7));
     insert(headers::INCARNATION, &node.incarnation().to_string());
     request
 }

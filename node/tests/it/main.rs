@@ -7,6 +7,7 @@ mod world;
 
 mod calls;
 mod closing;
+mod failover;
 mod handshakes;
 mod links;
 mod registering;

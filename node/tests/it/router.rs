@@ -11,8 +11,8 @@ use clientmcp_proto::transport::{Probing, endpoint};
 use clientmcp_proto::v1::bridge_client::BridgeClient;
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::{
-    Call, Cancel, Credit, Era, Hello, NodeFrame, RouterFrame, Settled, Target, cancel, event,
-    node_frame, router_frame,
+    Call, Cancel, Credit, Elsewhere, Era, Hello, NodeFrame, RouterFrame, Settled, Target, cancel,
+    event, node_frame, router_frame,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -53,6 +53,7 @@ pub(crate) enum Heard {
     Progress(Value),
     Log(Value),
     Outcome(Word),
+    Moved(Elsewhere),
 }
 
 impl Router {
@@ -269,6 +270,7 @@ impl Link {
                     }
                 }
             }
+            node_frame::Frame::Moved(it) => (key(&it.call_id), Heard::Moved(it.to.unwrap())),
             node_frame::Frame::Credit(it) => return self.outbox.credit(key(&it.call_id), it.bytes),
             other => panic!("unexpected {other:?}"),
         };

@@ -100,6 +100,7 @@ async fn a_displace_for_another_run_or_an_older_claim_changes_nothing() {
     let epoch = world.record(CLIENT).await.unwrap().epoch.0;
     let displace = async |target: Target, epoch: u64| {
         let request = router.signed(DisplaceRequest {
+            address: String::new(),
             target: Some(target),
             client_id: CLIENT.into(),
             node_id: "node-2".into(),

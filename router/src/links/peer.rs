@@ -294,6 +294,8 @@ impl Peer {
             Err(error) if !error.is_refusal() && !self.retired.is_cancelled() => error,
             done => return done,
         };
+        // Tunnels are on the direct way: nobody ends them there.
+        self.lose_reach();
         let links = around.links.upgrade();
         let Some(other) = links.and_then(|links| links.detour(&self.run())) else {
             return Err(error);
@@ -307,7 +309,7 @@ impl Peer {
             bridge: Bridge::relayed(&relay, &self.timings),
             through: Some(relay),
         };
-        let patience = self.timings.connect_timeout + self.timings.probe_timeout;
+        let patience = self.timings.connect_timeout;
         let established = self.establish_within(patience, way, &around.router).await?;
         tracing::info!(node = %self.member.id, through = %other.member.id, "reached through another node");
         Ok(established)

@@ -170,7 +170,7 @@ impl Ledger {
         assert!(!self.ended, "said after the end: {output:?}");
         match output {
             Output::Dispatched(id) => {
-                self.open.get_mut(id).expect("an open call").dispatched = true
+                self.open.get_mut(id).expect("an open call").dispatched = true;
             }
             Output::Progress(id, progress) => {
                 let call = self.open.get_mut(id).expect("an open call");
