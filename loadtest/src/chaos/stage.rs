@@ -61,6 +61,8 @@ impl Stage {
         let tokens = Tokens::new();
         let ledger = Arc::new(Ledger::default());
         let cluster = Cluster::start(shape(scenario, sizes, options, &tokens)).await?;
+        // Apps that come while a router does not see every node yet land where they do not belong.
+        cluster.whole(0, WHOLE_WITHIN).await?;
         let entry = entry(scenario, &cluster).await?;
         let urls = entry.connect_urls();
         let connected = if scenario == Scenario::Takeovers {

@@ -22,7 +22,8 @@ pub(super) async fn down(stage: &mut Stage) -> anyhow::Result<()> {
 }
 
 pub(super) async fn flush(stage: &mut Stage) -> anyhow::Result<()> {
-    for _ in 0..stage.sizes.times {
+    for turn in 0..stage.sizes.times {
+        displace(stage, turn).await?;
         emptied(stage).await?;
     }
     Ok(())
@@ -74,10 +75,27 @@ pub(super) async fn still(stage: &mut Stage, by_command: bool) -> anyhow::Result
 }
 
 pub(super) async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
-    for _ in 0..stage.sizes.times {
+    for turn in 0..stage.sizes.times {
+        displace(stage, turn).await?;
         replaced(stage).await?;
     }
     Ok(())
+}
+
+/// Every other time a node is killed and started just before: its apps are at other nodes then, so
+/// that without the store nobody can know from the ring where they are.
+async fn displace(stage: &mut Stage, turn: u32) -> anyhow::Result<()> {
+    if turn % 2 == 0 {
+        return Ok(());
+    }
+    let node = stage.any(stage.cluster.nodes.len());
+    let name = stage.cluster.nodes[node].name().to_owned();
+    let apps = stage.apps_of(&name).await;
+    stage.fault(format!("{name} killed and started"), apps);
+    stage.cluster.nodes[node].kill().await?;
+    stage.probe();
+    stage.cluster.nodes[node].start()?;
+    stage.whole().await
 }
 
 /// An empty store takes the place of the store.
