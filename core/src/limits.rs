@@ -141,4 +141,4 @@ pub const CONNECT_TIMEOUT_MS: u64 = 1_000;
 /// HTTP/2 ping between processes, and the time to answer it.
 pub const PROBE_INTERVAL_MS: u64 = 1_000;
 /// A peer that left a probe unanswered for so long is dead.
-pub const PROBE_TIMEOUT_MS: u64 = 1_500;
+pub const PROBE_TIMEOUT_MS: u64 = 1_000;

@@ -25,6 +25,8 @@ pub(crate) const MOVE_STEP: Duration = Duration::from_millis(5);
 /// An app that came back here is asked again after this time, then twice as long, and so on.
 pub(crate) const MOVE_AGAIN: Duration = Duration::from_secs(60);
 
+/// A node that does not answer a probe within this time is taken for one that does not.
+pub(crate) const PROBE_WITHIN: Duration = Duration::from_millis(500);
 /// What another node has answered to a probe holds for so long.
 pub(crate) const PROBE_AGAIN: Duration = Duration::from_millis(250);
 

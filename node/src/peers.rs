@@ -109,7 +109,9 @@ impl Peers {
         {
             return answer;
         }
-        let answer = self.identify(address).await;
+        // Whoever asks has calls that wait for it.
+        let answer = tokio::time::timeout(limits::PROBE_WITHIN, self.identify(address)).await;
+        let answer = answer.unwrap_or(Err(PeerError::Silent));
         *last = Some((Instant::now(), answer));
         answer
     }

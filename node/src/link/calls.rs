@@ -158,7 +158,10 @@ impl Link {
                 }
                 Place::SessionEnded => session_ended(),
                 Place::Elsewhere(elsewhere) => Word::Elsewhere(elsewhere),
-                Place::Absent(absent, _) if absent.why() == absent::Why::Away => {
+                Place::Absent(absent, _)
+                    if absent.why() == absent::Why::Away
+                        || delivery.is_forgotten(node, &absent) =>
+                {
                     match self.wait(node, &delivery, &mut waiter).await {
                         None => continue,
                         Some(word) => word,
@@ -306,6 +309,14 @@ impl Delivery {
 
     fn deadline(&self) -> Instant {
         self.arrived + self.request.call.deadline
+    }
+
+    /// Whether the store has lost the record of an app that the router has seen: its node writes
+    /// it again before long.
+    fn is_forgotten(&self, node: &NodeState, absent: &v1::Absent) -> bool {
+        absent.why() == absent::Why::NeverSeen
+            && self.request.instance.is_some()
+            && self.arrived.elapsed() < node.timings.lease
     }
 
     /// Whether it has waited as long as apps are expected back.
