@@ -2,14 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use clientmcp_cluster::store::{ClaimRequest, Claimed, Departure, Record, Restored};
+use clientmcp_cluster::store::{ClaimRequest, Claimed, Departure, Record};
 use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{Incarnation, InstanceId};
 
 use crate::{World, client, hashes, ms, node};
 
 /// A request of node `n<incarnation>` for the client ID "app".
-fn request(incarnation: u64, nonce: u64, instance: &str, connection: u64) -> ClaimRequest {
+pub(crate) fn request(
+    incarnation: u64,
+    nonce: u64,
+    instance: &str,
+    connection: u64,
+) -> ClaimRequest {
     ClaimRequest {
         client_id: client("app"),
         node: node(&format!("n{incarnation}")),
@@ -23,7 +28,7 @@ fn request(incarnation: u64, nonce: u64, instance: &str, connection: u64) -> Cla
     }
 }
 
-fn holder(request: &ClaimRequest, claim: Claim) -> Holder {
+pub(crate) fn holder(request: &ClaimRequest, claim: Claim) -> Holder {
     Holder {
         client_id: request.client_id.clone(),
         node: request.node.clone(),
@@ -39,7 +44,7 @@ async fn claim(world: &World, request: &ClaimRequest) -> Claimed {
 }
 
 /// Claims, and gives the new holder and the displaced one.
-async fn take(world: &World, request: &ClaimRequest) -> (Holder, Option<Holder>) {
+pub(crate) async fn take(world: &World, request: &ClaimRequest) -> (Holder, Option<Holder>) {
     match claim(world, request).await {
         Claimed::Taken { claim, previous } => {
             assert_eq!(claim.incarnation, request.incarnation);
@@ -50,11 +55,11 @@ async fn take(world: &World, request: &ClaimRequest) -> (Holder, Option<Holder>)
     }
 }
 
-async fn record(world: &World) -> Option<Record> {
+pub(crate) async fn record(world: &World) -> Option<Record> {
     world.store.record(&client("app")).await.unwrap()
 }
 
-async fn release(world: &World, claim: &Claim) -> bool {
+pub(crate) async fn release(world: &World, claim: &Claim) -> bool {
     let (id, retention) = (client("app"), ms(3_600_000));
     world
         .store
@@ -286,60 +291,20 @@ pub(crate) async fn renewing_tells_which_claims_hold(world: &World) {
     assert_eq!((held.len(), lost), (1_200, vec![0, 700, 1_199]));
 }
 
-pub(crate) async fn a_lost_claim_is_restored(world: &World) {
-    let lost = holder(
-        &request(1, 7, "tab", 3),
-        Claim {
-            epoch: Epoch(1_785_000_000_000_000),
-            incarnation: Incarnation(1),
-            nonce: 7,
-        },
-    );
-    let mine = [(client("app"), lost.claim)];
-    assert_eq!(world.store.renew(&mine).await, Ok(vec![false]));
-    for _ in 0..2 {
-        assert_eq!(
-            world.store.restore(&lost, &hashes("mine")).await,
-            Ok(Restored::Held)
-        );
-    }
-    assert_eq!(world.store.renew(&mine).await, Ok(vec![true]));
-    let record = record(world).await.unwrap();
-    assert_eq!((record.holder, record.hashes), (Some(lost), hashes("mine")));
-}
-
-pub(crate) async fn a_claim_is_restored_only_over_a_lower_epoch(world: &World) {
-    let (held, _) = take(world, &request(1, 7, "tab", 1)).await;
-    let rival = |epoch: u64| {
-        let claim = Claim {
-            epoch: Epoch(epoch),
-            incarnation: Incarnation(2),
-            nonce: 8,
+pub(crate) async fn who_was_there_last_is_remembered(world: &World) {
+    for (nonce, instance, resume) in [(1, "tab", true), (2, "other", false), (3, "tab", false)] {
+        let request = ClaimRequest {
+            resume,
+            ..request(1, nonce, instance, nonce)
         };
-        holder(&request(2, 8, "other", 1), claim)
-    };
-    let epoch = held.claim.epoch.0;
-    for not_above in [epoch - 1, epoch] {
-        let answer = world
-            .store
-            .restore(&rival(not_above), &hashes("rival"))
-            .await;
-        assert_eq!(answer, Ok(Restored::Beaten { by: held.clone() }));
+        let (held, _) = take(world, &request).await;
+        let known = record(world).await.unwrap();
+        assert_eq!((&known.instance, known.resume), (&held.instance, resume));
+        assert_eq!(known.holder.unwrap().resume, resume);
+        assert!(release(world, &held.claim).await);
+        let known = record(world).await.unwrap();
+        assert_eq!((known.instance, known.resume), (held.instance, resume));
     }
-    assert_eq!(record(world).await.unwrap().hashes, hashes("first"));
-    let above = rival(epoch + 1);
-    assert_eq!(
-        world.store.restore(&above, &hashes("rival")).await,
-        Ok(Restored::Held)
-    );
-    let beaten = Ok(Restored::Beaten { by: above.clone() });
-    assert_eq!(world.store.restore(&held, &hashes("first")).await, beaten);
-    assert_eq!(record(world).await.unwrap().holder, Some(above.clone()));
-
-    // What was released is not held again.
-    assert!(release(world, &above.claim).await);
-    let beaten = Ok(Restored::Beaten { by: above.clone() });
-    assert_eq!(world.store.restore(&above, &hashes("rival")).await, beaten);
 }
 
 pub(crate) async fn numbers_of_64_bits_and_odd_names_survive(world: &World) {

@@ -9,28 +9,37 @@ mod claims;
 mod content;
 mod members;
 mod redis;
+mod redis_faults;
 mod redis_process;
+mod restoring;
+mod switch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clientmcp_cluster::store::{MemoryStore, RedisStore, Store};
 use clientmcp_core::ids::{ClientId, MemberId};
-use clientmcp_core::registration::{ContentHash, Hashes, Kind};
+use clientmcp_core::registration::{self, ContentHash, Hashes};
 
 use self::redis_process::RedisProcess;
 
 /// A store on its own.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
-    _server: Option<RedisProcess>,
+    kind: Kind,
+}
+
+enum Kind {
+    Memory(Arc<MemoryStore>),
+    Redis(Box<RedisProcess>),
 }
 
 impl World {
     fn memory() -> Self {
+        let store = Arc::new(MemoryStore::new());
         Self {
-            store: Arc::new(MemoryStore::new()),
-            _server: None,
+            store: store.clone(),
+            kind: Kind::Memory(store),
         }
     }
 
@@ -38,7 +47,17 @@ impl World {
         let server = RedisProcess::start().await;
         Self {
             store: Arc::new(RedisStore::connect(&server.url()).await.unwrap()),
-            _server: Some(server),
+            kind: Kind::Redis(Box::new(server)),
+        }
+    }
+
+    /// The store loses everything.
+    pub(crate) async fn empty(&self) {
+        match &self.kind {
+            Kind::Memory(store) => store.forget(),
+            Kind::Redis(server) => {
+                let _: String = server.command("FLUSHALL").await;
+            }
         }
     }
 
@@ -62,11 +81,12 @@ pub(crate) fn node(name: &str) -> MemberId {
 
 /// The hashes of a registration that is told from others by `text`.
 pub(crate) fn hashes(text: &str) -> Hashes {
+    let hash = |kind| ContentHash::of(kind, text.as_bytes());
     Hashes {
-        tools: ContentHash::of(Kind::Tools, text.as_bytes()),
-        prompts: ContentHash::of(Kind::Prompts, text.as_bytes()),
-        resources: ContentHash::of(Kind::Resources, text.as_bytes()),
-        rest: ContentHash::of(Kind::Rest, text.as_bytes()),
+        tools: hash(registration::Kind::Tools),
+        prompts: hash(registration::Kind::Prompts),
+        resources: hash(registration::Kind::Resources),
+        rest: hash(registration::Kind::Rest),
     }
 }
 
@@ -104,7 +124,9 @@ contract! {
         nobody_leaves_for_another_run
         a_name_is_taken_while_its_lease_runs
         a_name_is_free_when_its_lease_lapsed_or_its_run_left
-        who_is_replaced_is_told;
+        who_is_replaced_is_told
+        who_is_missing_is_told_so_once
+        the_stores_clock_goes_on_and_no_epoch_is_below_it;
     claims:
         a_first_claim_displaces_nobody
         a_claim_displaces_the_holder_and_has_a_higher_epoch
@@ -120,10 +142,15 @@ contract! {
         a_registration_is_forgotten_after_its_retention
         who_claims_after_a_departure_displaces_nobody
         renewing_tells_which_claims_hold
-        a_lost_claim_is_restored
-        a_claim_is_restored_only_over_a_lower_epoch
+        who_was_there_last_is_remembered
         numbers_of_64_bits_and_odd_names_survive
         concurrent_claims_make_one_chain;
+    restoring:
+        a_lost_claim_is_restored
+        a_claim_is_restored_only_over_a_lower_epoch
+        of_two_claims_of_one_epoch_the_one_that_is_written_first_counts
+        what_was_released_is_not_brought_back_by_an_older_claim
+        an_emptied_store_with_an_older_clock_takes_nothing_back;
     content:
         the_store_answers
         content_is_kept_by_its_hash

@@ -1,10 +1,11 @@
 //! Members: leases, names, tombstones.
 
 use clientmcp_cluster::member::{Lease, Member, MemberState, ObservedMember, Role, Standing};
-use clientmcp_cluster::store::{Beat, Joined};
-use clientmcp_core::ids::Incarnation;
+use clientmcp_cluster::store::{Beat, ClaimRequest, Claimed, Joined};
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{Incarnation, InstanceId};
 
-use crate::{World, ms, node};
+use crate::{World, client, hashes, ms, node};
 
 const LEASE: Lease = Lease {
     lasts: ms(1_000),
@@ -190,4 +191,48 @@ pub(crate) async fn who_is_replaced_is_told(world: &World) {
     let by = new.incarnation;
     assert_eq!(beat(world, &old).await, Beat::Superseded { by });
     assert_eq!(only(world).await.member, new);
+}
+
+pub(crate) async fn who_is_missing_is_told_so_once(world: &World) {
+    let n1 = member("n1", 1);
+    let was_missing = || async {
+        match beat(world, &n1).await {
+            Beat::Renewed { was_missing, .. } => was_missing,
+            Beat::Superseded { by } => panic!("superseded by {by}"),
+        }
+    };
+    join(world, &n1).await;
+    assert!(!was_missing().await, "it has just joined");
+    world.empty().await;
+    assert!(was_missing().await, "the store has lost it");
+    assert!(!was_missing().await, "it is back");
+    // A lease that lapsed is no loss of data.
+    world.elapse(LEASE.lasts + ms(50)).await;
+    assert!(!was_missing().await);
+}
+
+pub(crate) async fn the_stores_clock_goes_on_and_no_epoch_is_below_it(world: &World) {
+    let clock = || async {
+        match beat(world, &member("n1", 1)).await {
+            Beat::Renewed { store_micros, .. } => store_micros,
+            Beat::Superseded { by } => panic!("superseded by {by}"),
+        }
+    };
+    let before = clock().await;
+    world.elapse(ms(20)).await;
+    let after = clock().await;
+    assert!(after - before >= 20_000, "{before} {after}");
+    let request = ClaimRequest {
+        client_id: client("app"),
+        node: node("n1"),
+        incarnation: Incarnation(1),
+        nonce: 1,
+        seen: Epoch(0),
+        instance: InstanceId::parse("tab").unwrap(),
+        connection: 1,
+        resume: false,
+        hashes: hashes("first"),
+    };
+    let taken = world.store.claim(&request).await.unwrap();
+    assert!(matches!(taken, Claimed::Taken { claim, .. } if claim.epoch.0 > after));
 }

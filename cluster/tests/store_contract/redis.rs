@@ -47,21 +47,6 @@ const LEASE: Lease = Lease {
     tombstone: Duration::from_secs(15),
 };
 
-/// A connection past the store, to look at what it wrote and to be unkind to it.
-async fn plain(server: &RedisProcess) -> redis::aio::MultiplexedConnection {
-    let client = redis::Client::open(server.url()).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
-}
-
-async fn command<T: redis::FromRedisValue>(server: &RedisProcess, words: &str) -> T {
-    let mut words = words.split(' ');
-    let mut command = redis::cmd(words.next().unwrap());
-    for word in words {
-        command.arg(word);
-    }
-    command.query_async(&mut plain(server).await).await.unwrap()
-}
-
 async fn take(store: &RedisStore, request: &ClaimRequest) -> clientmcp_core::claim::Claim {
     match store.claim(request).await.unwrap() {
         Claimed::Taken { claim, .. } => claim,
@@ -121,13 +106,13 @@ async fn the_first_command_on_a_closed_connection_is_not_lost() {
     let store = RedisStore::connect(&server.url()).await.unwrap();
     let mut claim = take(&store, &request("app", 1)).await;
     for nonce in 2..20 {
-        let _: i64 = command(&server, "CLIENT KILL TYPE normal").await;
+        let _: i64 = server.command("CLIENT KILL TYPE normal").await;
         claim = take(&store, &request("app", nonce)).await;
-        let _: i64 = command(&server, "CLIENT KILL TYPE normal").await;
+        let _: i64 = server.command("CLIENT KILL TYPE normal").await;
         let renewed = store.renew(&[(client("app"), claim)]).await;
         assert_eq!(renewed, Ok(vec![true]));
     }
-    let _: i64 = command(&server, "CLIENT KILL TYPE normal").await;
+    let _: i64 = server.command("CLIENT KILL TYPE normal").await;
     let released = store
         .release(&client("app"), &claim, Departure::Clean, ms(1_000))
         .await;
@@ -167,9 +152,9 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
     let server = RedisProcess::start().await;
     let store = RedisStore::connect(&server.url()).await.unwrap();
     for nonce in 1..4 {
-        let _: String = command(&server, "SCRIPT FLUSH").await;
+        let _: String = server.command("SCRIPT FLUSH").await;
         let claim = take(&store, &request("app", nonce)).await;
-        let _: String = command(&server, "SCRIPT FLUSH").await;
+        let _: String = server.command("SCRIPT FLUSH").await;
         assert_eq!(store.renew(&[(client("app"), claim)]).await, Ok(vec![true]));
     }
 }
@@ -178,23 +163,14 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
 async fn a_server_that_says_nothing_fails_commands_in_time() {
     let server = RedisProcess::start().await;
     let store = RedisStore::connect(&server.url()).await.unwrap();
-    signal(&server, "STOP").await;
+    server.signal("STOP").await;
     let silent = timeout(SECOND * 3, store.ping())
         .await
         .unwrap()
         .unwrap_err();
     assert!(matches!(silent, StoreError::Unreachable(_)), "{silent:?}");
-    signal(&server, "CONT").await;
+    server.signal("CONT").await;
     assert_eq!(store.ping().await, Ok(()));
-}
-
-async fn signal(server: &RedisProcess, signal: &str) {
-    let pid = server.pid().to_string();
-    let sent = tokio::process::Command::new("kill")
-        .args(["-s", signal, &pid])
-        .status()
-        .await;
-    assert!(sent.unwrap().success());
 }
 
 #[tokio::test]
@@ -240,7 +216,7 @@ async fn every_key_has_a_time_to_live() {
         .unwrap();
     store.leave(&node("n1"), Incarnation(1)).await.unwrap();
 
-    let keys: Vec<String> = command(&server, "KEYS *").await;
+    let keys: Vec<String> = server.command("KEYS *").await;
     let mut expected = vec![
         "clientmcp:client:{app}".to_owned(),
         "clientmcp:client:{gone}".to_owned(),
@@ -253,7 +229,7 @@ async fn every_key_has_a_time_to_live() {
     expected.sort();
     assert_eq!(found, expected);
     for key in keys {
-        let ttl: i64 = command(&server, &format!("PTTL {key}")).await;
+        let ttl: i64 = server.command(&format!("PTTL {key}")).await;
         assert!(ttl > 0, "{key} has {ttl}");
     }
 }
@@ -274,7 +250,7 @@ async fn a_clock_that_is_set_back_keeps_nobody_alive() {
         command.arg(word);
     }
     let _: i64 = command
-        .query_async(&mut plain(&server).await)
+        .query_async(&mut server.plain().await)
         .await
         .unwrap();
 
@@ -287,7 +263,9 @@ async fn what_cannot_be_read_is_told_from_what_is_not_there() {
     let server = RedisProcess::start().await;
     let store = RedisStore::connect(&server.url()).await.unwrap();
     take(&store, &request("app", 1)).await;
-    let _: i64 = command(&server, "HSET clientmcp:client:{app} tools garbage").await;
+    let _: i64 = server
+        .command("HSET clientmcp:client:{app} tools garbage")
+        .await;
     let corrupt = store.record(&client("app")).await.unwrap_err();
     assert!(matches!(&corrupt, StoreError::Corrupt(what) if what.contains("garbage")));
     take(&store, &request("app", 2)).await;

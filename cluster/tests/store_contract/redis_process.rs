@@ -23,15 +23,17 @@ impl RedisProcess {
     /// As [`start`](Self::start), with further arguments.
     pub(crate) async fn start_with(arguments: &[&str]) -> Self {
         for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
-            // Somebody else may have taken the port in between.
-            if let Some(server) = Self::start_at(port, arguments).await {
+            if let Some(server) = Self::start_at(Self::free_port(), arguments).await {
                 return server;
             }
         }
         panic!("redis-server found no free port");
+    }
+
+    /// A port that was free a moment ago.
+    pub(crate) fn free_port() -> u16 {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
     }
 
     /// Starts a server on a port; `None` if it ends at once, as it does when the port is taken.
@@ -78,10 +80,29 @@ impl RedisProcess {
         self.child.kill().await.unwrap();
     }
 
-    /// The server's process ID.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child
-            .id()
-            .expect("the server runs until it is dropped")
+    /// Sends the server's process a signal.
+    pub(crate) async fn signal(&self, signal: &str) {
+        let pid = self.child.id().expect("it runs until it is dropped");
+        let sent = Command::new("kill")
+            .args(["-s", signal, &pid.to_string()])
+            .status()
+            .await;
+        assert!(sent.unwrap().success());
+    }
+
+    /// A connection past the store, to look at what it wrote and to be unkind to it.
+    pub(crate) async fn plain(&self) -> redis::aio::MultiplexedConnection {
+        let client = redis::Client::open(self.url()).unwrap();
+        client.get_multiplexed_async_connection().await.unwrap()
+    }
+
+    /// Runs a command past the store.
+    pub(crate) async fn command<T: redis::FromRedisValue>(&self, words: &str) -> T {
+        let mut words = words.split(' ');
+        let mut command = redis::cmd(words.next().unwrap());
+        for word in words {
+            command.arg(word);
+        }
+        command.query_async(&mut self.plain().await).await.unwrap()
     }
 }
