@@ -36,8 +36,9 @@ agents: build ## Real MCP clients against real processes: a line per scenario, a
 	e2e/agents/run
 
 .PHONY: chaos
-chaos: build ## Every fault at full size against real processes, audited; takes an hour; cuts need root
-	$(BIN)/clientmcp loadtest chaos all
+chaos: ## Every fault at full size against real processes, audited; takes an hour; cuts need root
+	cargo build --release -p clientmcp-cli
+	$(CARGO_TARGET_DIR)/release/clientmcp loadtest chaos all
 
 .PHONY: conformance
 conformance: build ## The official MCP suite, both requirement sets

@@ -80,14 +80,14 @@ impl Fleet {
         self.apps.iter().filter(online).count()
     }
 
-    /// What keeps apps offline for good, by client ID.
+    /// What each app that is not online says of its connection.
     #[must_use]
-    pub fn stopped(&self) -> Vec<String> {
-        let stopped = |(number, app): (usize, &App)| match &*app.status().borrow() {
-            Status::Stopped(stopped) => Some(format!("app-{number} stopped: {stopped}")),
-            _ => None,
+    pub fn away(&self) -> Vec<String> {
+        let away = |(number, app): (usize, &App)| match &*app.status().borrow() {
+            Status::Online(_) => None,
+            status => Some(format!("app-{number} is not online: {status:?}")),
         };
-        self.apps.iter().enumerate().filter_map(stopped).collect()
+        self.apps.iter().enumerate().filter_map(away).collect()
     }
 }
 

@@ -19,8 +19,8 @@ pub struct RouterKill {
 
 /// A connection to a killed router breaks within this time.
 const BREAKS_WITHIN: Duration = Duration::from_secs(1);
-/// How many examples of what went wrong are quoted.
-const EXAMPLES: usize = 20;
+/// How many examples of each outcome that is wrong are quoted.
+const EXAMPLES: usize = 8;
 
 /// What became of all calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub struct Verdict {
     pub unknown: usize,
     /// Of those, the ones that ran.
     pub unknown_ran: usize,
-    /// What went wrong, by example.
-    pub examples: Vec<String>,
+    /// What went wrong, by example: some calls of each outcome.
+    pub examples: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// Compares what agents were told with what apps ran.
@@ -105,9 +105,11 @@ impl Verdict {
         }
         self.failed += usize::from(wrong);
         self.double += usize::from(ran.len() > 1);
-        let notable = wrong || ran.len() > 1 || *outcome == Outcome::Unknown;
-        if notable && self.examples.len() < EXAMPLES {
-            self.examples.push(example(tag, call, outcome, ran.len()));
+        if wrong || ran.len() > 1 || *outcome == Outcome::Unknown {
+            let examples = self.examples.entry(outcome.kind()).or_default();
+            if examples.len() < EXAMPLES {
+                examples.push(example(tag, call, outcome, ran.len()));
+            }
         }
     }
 

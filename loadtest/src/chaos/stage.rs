@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
@@ -15,11 +16,13 @@ use crate::process::{Cluster, Member, Role, Shape};
 use crate::report::{Event, FaultReport, Report, load_report};
 
 /// A cluster that is not whole again by then does not get whole.
-pub(super) const WHOLE_WITHIN: Duration = Duration::from_secs(90);
-/// From the end of the load to the look at what is left: what is kept for a while is gone.
+const WHOLE_WITHIN: Duration = Duration::from_secs(90);
+/// From the end of the load to the last look at what is left: what is kept for a while is gone.
 const SETTLE: Duration = Duration::from_secs(12);
-/// The same in short runs, which look again until nothing is left or this has passed.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Between two looks at what is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How many apps that do not come back are named.
+const AWAY_NAMED: usize = 20;
 
 /// A run.
 #[derive(Debug)]
@@ -192,13 +195,19 @@ impl Stage {
         apps.map(|(app, _)| app).collect()
     }
 
-    /// Waits until the cluster is whole: every process ready, every app held by a node.
+    /// Waits until the cluster is whole: every process ready, every app online and held by a node.
     pub(super) async fn whole(&mut self) -> anyhow::Result<()> {
-        let waited = self.cluster.whole(self.fleet.len(), WHOLE_WITHIN).await;
-        let stopped = self.fleet.stopped();
-        for line in stopped {
-            self.complain(line);
-        }
+        let deadline = tokio::time::Instant::now() + WHOLE_WITHIN;
+        let lacking = loop {
+            let lacking = match self.fleet.len() - self.fleet.online() {
+                0 => self.cluster.lacks(self.fleet.len()).await,
+                away => Some(format!("{away} apps are not online")),
+            };
+            if lacking.is_none() || tokio::time::Instant::now() >= deadline {
+                break lacking;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        };
         let ended: Vec<String> = self
             .cluster
             .members_mut()
@@ -207,7 +216,13 @@ impl Stage {
         for line in ended {
             self.complain(line);
         }
-        waited
+        let Some(lacking) = lacking else {
+            return Ok(());
+        };
+        for line in self.fleet.away().into_iter().take(AWAY_NAMED) {
+            self.complain(line);
+        }
+        bail!("not whole after {WHOLE_WITHIN:?}: {lacking}")
     }
 
     /// Ends the load and audits.

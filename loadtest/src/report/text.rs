@@ -27,10 +27,14 @@ pub(super) fn text(report: &Report) -> String {
         }
     };
     list("Measured beside:", &report.notes);
-    list(
-        "Calls that went wrong, by example:",
-        &report.verdict.examples,
-    );
+    let examples: Vec<String> = report
+        .verdict
+        .examples
+        .values()
+        .flatten()
+        .cloned()
+        .collect();
+    list("Calls that went wrong, by example:", &examples);
     list("What must not be:", &report.complaints);
     if let Some(logs) = &report.logs {
         let _ = writeln!(text, "\nThe logs of the processes: {}", logs.display());

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::audit::{Durations, Summary};
-use crate::chaos::stage::{Stage, WHOLE_WITHIN};
+use crate::chaos::stage::Stage;
 
 pub(super) async fn play(stage: &mut Stage) -> anyhow::Result<()> {
     let calm_from = stage.book.now();
@@ -17,7 +17,7 @@ pub(super) async fn play(stage: &mut Stage) -> anyhow::Result<()> {
     let from = stage.book.now();
     stage.cluster.nodes[0].kill().await?;
     stage.probe();
-    stage.cluster.whole(stage.fleet.len(), WHOLE_WITHIN).await?;
+    stage.whole().await?;
     let until = stage.book.now();
     stage.note(format!(
         "{count} apps were lost at once; all are back after {:.2} s",
