@@ -133,14 +133,18 @@ impl Driver {
     async fn serve(&mut self) -> Option<oneshot::Sender<()>> {
         let sleep = tokio::time::sleep_until(tokio::time::Instant::now());
         tokio::pin!(sleep);
+        // When the timer will be ready. The timer itself cannot be asked whether it is still to
+        // come: it may elapse between the question and the wait.
+        let mut set: Option<Instant> = None;
         loop {
             self.act();
             // A timer that is early finds nothing to do and is set again: cheaper than to set it
             // with each message.
             if let Some(at) = self.session.poll_timeout()
-                && (sleep.is_elapsed() || at < sleep.deadline().into_std())
+                && set.is_none_or(|set| at < set)
             {
                 sleep.as_mut().reset(at.into());
+                set = Some(at);
             }
             tokio::select! {
                 Some(event) = self.events.recv() => self.handle_event(event),
@@ -150,7 +154,10 @@ impl Driver {
                     Some(Command::Reconnect) => self.session.start(now()),
                     None => return None,
                 },
-                () = &mut sleep, if !sleep.is_elapsed() => self.session.handle_timeout(now()),
+                () = &mut sleep, if set.is_some() => {
+                    set = None;
+                    self.session.handle_timeout(now());
+                }
             }
         }
     }
