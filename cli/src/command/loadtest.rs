@@ -97,6 +97,10 @@ The exit code is 0 only if the first three are 0, every app came back, every pro
 asked to stop ended with 0, and nothing is left over in the processes at the end. Otherwise the
 logs are kept, and the report says where.
 
+All of it runs on this machine. The report says how much later than planned calls were made: if
+that is more than some milliseconds the machine is too busy, and times say little. Use a release
+build for the full sizes.
+
 Scenarios that need silence between processes (cut-...) put each process into a network namespace
 of its own, which needs root (CAP_NET_ADMIN), ip and nft. They are removed at the end.";
 

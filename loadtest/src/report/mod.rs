@@ -120,6 +120,7 @@ impl Report {
                 "examples": verdict.examples,
             },
             "gap": self.gaps.summary(),
+            "late": self.load.late,
             "latency": self.load.latency,
             "seconds": self.load.seconds,
             "faults": faults,

@@ -14,6 +14,9 @@ pub struct LoadReport {
     /// By tool: how much longer than its own time a call took, from when it was due. Probes are
     /// left out.
     pub latency: BTreeMap<&'static str, Summary>,
+    /// How much later than planned calls were made. Where that is long the machine was too busy
+    /// for what was asked of it, and every other time says little of the cluster.
+    pub late: Summary,
     /// In their order, from the start of the run.
     pub seconds: Vec<Second>,
 }
@@ -46,7 +49,9 @@ pub fn load_report(calls: &[Call], faults: &[Fault]) -> LoadReport {
     let count = last.map_or(0, |last| second(last) + 1);
     let mut ended = vec![[0_u32; 3]; count];
     let mut due: Vec<Vec<u64>> = vec![Vec::new(); count];
+    let mut late = Durations::none();
     for call in calls {
+        late.record(call.begun.saturating_sub(call.ask.due));
         let (Some(end), Some(excess)) = (call.ended, call.excess()) else {
             continue;
         };
@@ -66,6 +71,7 @@ pub fn load_report(calls: &[Call], faults: &[Fault]) -> LoadReport {
     }
     let seconds = ended.iter().zip(&mut due).enumerate();
     LoadReport {
+        late: late.summary(),
         latency: apps::ALL
             .iter()
             .filter_map(|work| Some((work.tool(), tools.get(work.tool())?.summary())))
@@ -135,6 +141,7 @@ mod tests {
         assert_eq!(report.seconds[0].p50_ms, 10.0);
         assert_eq!(report.seconds[0].max_ms, 30.0);
         assert_eq!(report.latency.len(), 2);
+        assert!((report.late.max_ms - 5.0).abs() < 0.1);
         assert!((report.latency["work_2000"].max_ms - 30.0).abs() < 0.1);
     }
 

@@ -75,6 +75,8 @@ fn latencies(report: &Report) -> Table {
         "P99 ms",
         "MAX ms",
     ]);
+    let late = numbers(&report.load.late);
+    table.add_row([vec!["made later than planned".to_owned()], late].concat());
     for (tool, summary) in &report.load.latency {
         table.add_row([vec![(*tool).to_owned()], numbers(summary)].concat());
     }
