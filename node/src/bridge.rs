@@ -159,14 +159,17 @@ impl bridge_server::Bridge for Bridge {
 
     async fn identify(
         &self,
-        _: Request<IdentifyRequest>,
+        request: Request<IdentifyRequest>,
     ) -> Result<Response<IdentifyResponse>, Status> {
         self.count("identify");
+        let ask_store = request.into_inner().ask_store;
+        let store_answers =
+            self.node.membership.store_answers() && (!ask_store || self.node.has_store().await);
         Ok(Response::new(IdentifyResponse {
             node_id: self.node.member_id.to_string(),
             incarnation: self.node.incarnation.0,
             ready: !self.node.draining.is_cancelled(),
-            store_answers: self.node.membership.store_answers(),
+            store_answers,
         }))
     }
 }
@@ -180,6 +183,7 @@ impl Bridge {
             incarnation: Incarnation(request.incarnation),
             epoch: Epoch(request.epoch),
             instance: InstanceId::parse(&request.instance).map_err(unreadable)?,
+            connection: request.connection,
             address: request.address.clone(),
         };
         let newer = claims::displace_here(&self.node, &client_id, &by);

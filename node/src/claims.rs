@@ -51,6 +51,10 @@ pub(crate) async fn look_up(connection: Arc<Connection>, wanted: Vec<(Kind, Cont
 /// Brings a checked registration to the store, and its answer to the channel.
 pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
     let node = &connection.node;
+    // Of a process that was stopped, what came before is served only after what it has missed.
+    while node.membership.is_late() {
+        sleep(limits::WAKE_UP_STEP).await;
+    }
     match node.admission.take_turn(&connection.client_id) {
         Ok(wait) => sleep(wait).await,
         Err(_) => {
@@ -122,12 +126,13 @@ async fn take(
         incarnation: node.incarnation,
         epoch: claim.epoch,
         instance: input.instance.clone(),
+        connection: input.connection,
         address: node.address.clone(),
     };
     remember_ended_sessions(connection).await;
     // A former holder that does not answer holds up nobody but its own successor.
     drop(turn);
-    make_way(connection, input, previous, &ours).await;
+    make_way(connection, previous, &ours).await;
     match connection.take_over(claim, input, registration, true) {
         TakenOver::Settled => Ok("registered"),
         TakenOver::Ended => {
@@ -258,12 +263,7 @@ async fn remember_ended_sessions(connection: &Connection) {
 }
 
 /// Has the former holder let go, or gives it its time to.
-async fn make_way(
-    connection: &Arc<Connection>,
-    input: &ClaimInput,
-    previous: Option<Holder>,
-    ours: &NewerHolder,
-) {
+async fn make_way(connection: &Arc<Connection>, previous: Option<Holder>, ours: &NewerHolder) {
     let node = &connection.node;
     displace_here(node, &connection.client_id, ours);
     let is_here = |holder: &Holder| {
@@ -272,7 +272,7 @@ async fn make_way(
     let Some(previous) = previous.filter(|holder| !is_here(holder)) else {
         return;
     };
-    let telling = displacing::tell(node.clone(), previous, ours.clone(), input.connection);
+    let telling = displacing::tell(node.clone(), previous, ours.clone());
     // It goes on in the background if it takes longer.
     let told = node.errand(telling);
     if timeout(node.timings.displace_wait, told).await.is_err() {

@@ -10,7 +10,7 @@
 mod outputs;
 mod sockets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,6 +5,7 @@
 //! to routers, the store and the clock.
 
 mod admission;
+mod asking;
 mod bridge;
 mod claims;
 mod clock;
@@ -15,6 +16,7 @@ mod drain;
 mod limits;
 mod link;
 mod listener;
+mod lookout;
 mod metrics;
 mod moving;
 mod peers;

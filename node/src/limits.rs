@@ -18,6 +18,9 @@ pub(crate) const HEADER_BYTES: usize = limits::HANDSHAKE_HEADER_BYTES;
 /// gRPC requests under way on one connection: each GET stream of an agent is one `Watch`.
 pub(crate) const HTTP2_STREAMS: u32 = 100_000;
 
+/// Registers look so often whether a process that was stopped has taken in what it missed.
+pub(crate) const WAKE_UP_STEP: Duration = Duration::from_millis(20);
+
 /// Between two looks at what the ring has given to other nodes, when no view changes.
 pub(crate) const REBALANCE_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two apps that are asked to move because the ring has changed.
@@ -29,6 +32,9 @@ pub(crate) const MOVE_AGAIN: Duration = Duration::from_secs(60);
 pub(crate) const PROBE_WITHIN: Duration = Duration::from_millis(500);
 /// What another node has answered to a probe holds for so long.
 pub(crate) const PROBE_AGAIN: Duration = Duration::from_millis(250);
+
+/// Whether the store answers is asked so often, however many registers want to know.
+pub(crate) const STORE_AGAIN: Duration = Duration::from_millis(100);
 
 /// A node that stops looks so often which sockets have no call in flight any more.
 pub(crate) const DRAIN_STEP: Duration = Duration::from_millis(50);

@@ -20,7 +20,6 @@ use crate::connection::Connection;
 use crate::limits;
 
 pub(crate) use frames::{serve, welcome};
-pub(crate) use replies::DispatchedTo;
 
 /// The node's end of a link.
 #[derive(Debug)]

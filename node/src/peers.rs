@@ -14,11 +14,11 @@ use clientmcp_proto::headers;
 use clientmcp_proto::transport::{Probing, endpoint};
 use clientmcp_proto::v1::bridge_client::BridgeClient;
 use clientmcp_proto::v1::{DisplaceRequest, DisplaceResponse, IdentifyRequest};
-use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
+use crate::asking::Question;
 use crate::limits;
 
 /// Why a peer gave no answer.
@@ -32,8 +32,8 @@ pub(crate) enum PeerError {
     Silent,
 }
 
-/// When an address was asked, and what it said. Locked while it is asked.
-type Probe = tokio::sync::Mutex<Option<(Instant, Result<Incarnation, PeerError>)>>;
+/// Who answers at an address.
+type Probe = Question<Result<Incarnation, PeerError>>;
 
 /// Connections to other nodes, one for each address, opened when they are first needed.
 #[derive(Debug)]
@@ -80,8 +80,8 @@ impl Peers {
     /// Which run of a node answers at `address`, if one does.
     pub(crate) async fn identify(&self, address: &str) -> Result<Incarnation, PeerError> {
         let mut client = self.client(address)?;
-        let asked = client.identify(self.signed(IdentifyRequest {}));
-        let answer = self.answer(asked).await?;
+        let request = IdentifyRequest { ask_store: false };
+        let answer = self.answer(client.identify(self.signed(request))).await?;
         Ok(Incarnation(answer.incarnation))
     }
 
@@ -90,10 +90,9 @@ impl Peers {
         let Ok(mut client) = self.client(address) else {
             return false;
         };
-        let asked = client.identify(self.signed(IdentifyRequest {}));
-        self.answer(asked)
-            .await
-            .is_ok_and(|answer| answer.store_answers)
+        let request = IdentifyRequest { ask_store: true };
+        let answer = self.answer(client.identify(self.signed(request))).await;
+        answer.is_ok_and(|answer| answer.store_answers)
     }
 
     /// As [`identify`](Self::identify), asked at most once at a time, and not again for a little
@@ -103,17 +102,12 @@ impl Peers {
             let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
             probes.entry(address.to_owned()).or_default().clone()
         };
-        let mut last = probe.lock().await;
-        if let Some((at, answer)) = *last
-            && at.elapsed() < self.probe_again
-        {
-            return answer;
-        }
         // Whoever asks has calls that wait for it.
-        let answer = tokio::time::timeout(limits::PROBE_WITHIN, self.identify(address)).await;
-        let answer = answer.unwrap_or(Err(PeerError::Silent));
-        *last = Some((Instant::now(), answer));
-        answer
+        let asking = async {
+            let answer = tokio::time::timeout(limits::PROBE_WITHIN, self.identify(address)).await;
+            answer.unwrap_or(Err(PeerError::Silent))
+        };
+        probe.ask(self.probe_again, asking).await
     }
 
     /// Lets connections to addresses go that no member has any more.

@@ -4,6 +4,7 @@
 //! lapsed may still be reached, and is called then: probes decide reachability, leases only
 //! placement.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,10 @@ use clientmcp_core::registration::Hashes;
 use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::{Absent, Elsewhere};
 
+use crate::asking::FRESH;
 use crate::claims;
 use crate::limits;
+use crate::lookout::Lookout;
 use crate::registry::{Found, Holding};
 use crate::state::NodeState;
 
@@ -61,35 +64,73 @@ pub(crate) async fn find(
     session: Option<&str>,
     unreachable: &Unreachable,
 ) -> Place {
-    let changing = match node.registry.find(client_id, session) {
-        Found::Here(holding) => return Place::Here(holding),
-        Found::SessionEnded => return Place::SessionEnded,
-        Found::NotHere { changing } => changing,
-    };
-    if changing {
-        await_change(node, client_id).await;
+    match node.registry.find(client_id, session) {
+        Found::Here(holding) => Place::Here(holding),
+        Found::SessionEnded => Place::SessionEnded,
+        Found::NotHere { .. } => {
+            let lookout = node.lookouts.of(client_id);
+            find_as_of(node, &lookout, session, unreachable, FRESH).await
+        }
     }
-    let read = read(node, client_id, session, unreachable).await;
-    // It may have come while the store was asked.
-    match (node.registry.find(client_id, session), read) {
-        (Found::Here(holding), _) => Place::Here(holding),
-        (Found::SessionEnded, _) => Place::SessionEnded,
-        (Found::NotHere { .. }, Ok(place)) => place,
-        (Found::NotHere { .. }, Err(error)) => {
-            tracing::debug!(%client_id, %error, "cannot look a client ID up");
+}
+
+/// As [`find`]; what the store says may be of so long ago. An app that comes here meanwhile is
+/// found at once, whatever the store or another node is waited for.
+pub(crate) async fn find_as_of(
+    node: &Arc<NodeState>,
+    lookout: &Lookout,
+    session: Option<&str>,
+    unreachable: &Unreachable,
+    age: Duration,
+) -> Place {
+    let client_id = &lookout.client_id;
+    let mut presence = node.registry.presence(client_id);
+    let mut elsewhere = pin!(look_elsewhere(node, lookout, session, unreachable, age));
+    let mut looked = None;
+    loop {
+        match (node.registry.find(client_id, session), looked) {
+            (Found::Here(holding), _) => return Place::Here(holding),
+            (Found::SessionEnded, _) => return Place::SessionEnded,
+            (Found::NotHere { .. }, Some(place)) => return place,
+            (Found::NotHere { .. }, None) => {}
+        }
+        looked = tokio::select! {
+            place = &mut elsewhere => Some(place),
+            () = presence.changed() => None,
+        };
+    }
+}
+
+async fn look_elsewhere(
+    node: &Arc<NodeState>,
+    lookout: &Lookout,
+    session: Option<&str>,
+    unreachable: &Unreachable,
+    age: Duration,
+) -> Place {
+    await_change(node, &lookout.client_id).await;
+    match read(node, lookout, session, unreachable, age).await {
+        Ok(place) => place,
+        Err(error) => {
+            tracing::debug!(client_id = %lookout.client_id, %error, "cannot look a client ID up");
             Place::Unknown
         }
     }
 }
 
-/// Waits for a register or a release that is under way here, for a little while.
+/// Waits for a register or a release that is under way here, for a little while: what the store
+/// says may be out of date in a moment.
 async fn await_change(node: &NodeState, client_id: &ClientId) {
+    let is_changing = || {
+        let found = node.registry.find(client_id, None);
+        matches!(found, Found::NotHere { changing: true })
+    };
+    if !is_changing() {
+        return;
+    }
     let mut presence = node.registry.presence(client_id);
     let settled = async {
-        while matches!(
-            node.registry.find(client_id, None),
-            Found::NotHere { changing: true }
-        ) {
+        while is_changing() {
             presence.changed().await;
         }
     };
@@ -99,24 +140,28 @@ async fn await_change(node: &NodeState, client_id: &ClientId) {
 
 async fn read(
     node: &Arc<NodeState>,
-    client_id: &ClientId,
+    lookout: &Lookout,
     session: Option<&str>,
     unreachable: &Unreachable,
+    age: Duration,
 ) -> Result<Place, StoreError> {
-    // Around the store alone: a holder that does not answer a probe holds up no other lookup.
-    let turn = node.lookups.acquire().await;
-    let turn = turn.expect("the semaphore is never closed");
     if let Some(session) = session {
-        let ended = node.store.ended_sessions(client_id).await?;
+        let ended = lookout.ended_sessions(node, age).await?;
         if ended.iter().any(|ended| ended == session) {
             return Ok(Place::SessionEnded);
         }
     }
-    let Some(record) = node.store.record(client_id).await? else {
-        return Ok(Place::Absent(absent(Why::NeverSeen, Duration::ZERO), None));
+    if let Some(record) = lookout.record(node, age).await? {
+        return judge(node, &lookout.client_id, record, unreachable).await;
+    }
+    // A store that has lost everything says the same of apps that are connected: their nodes
+    // write it again in a moment.
+    let why = if node.store_is_whole().await? {
+        Why::NeverSeen
+    } else {
+        Why::Away
     };
-    drop(turn);
-    judge(node, client_id, record, unreachable).await
+    Ok(Place::Absent(absent(why, Duration::ZERO), None))
 }
 
 /// What a record means, given what is known of the node that wrote it.

@@ -13,7 +13,7 @@ mod sessions;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use clientmcp_core::claim::{Claim, Epoch};
+use clientmcp_core::claim::{Claim, Epoch, Precedence, precedence};
 use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::registration::Hashes;
 use tokio::sync::watch;
@@ -50,6 +50,8 @@ pub(crate) struct NewerHolder {
     pub(crate) incarnation: Incarnation,
     pub(crate) epoch: Epoch,
     pub(crate) instance: InstanceId,
+    /// The number of the connection within the instance.
+    pub(crate) connection: u64,
     /// HOST:PORT of its internal port; empty if that is not known.
     pub(crate) address: String,
 }
@@ -225,16 +227,19 @@ impl Registry {
         Some(removed)
     }
 
-    /// Removes whatever is held under an older claim than `by`.
+    /// Removes whatever is held under an older claim than `by`. A connection of the same instance
+    /// with a higher number is newer, whatever its claim: one of both was made without the store.
     pub(crate) fn displace(&self, client_id: &ClientId, by: &NewerHolder) -> Displaced {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(client_id) else {
             return Displaced::NothingOlder;
         };
-        if let Some(holding) = &entry.holding
-            && holding.claim.epoch >= by.epoch
-        {
-            return Displaced::HeldNewer(holding.claim);
+        if let Some(holding) = &entry.holding {
+            let arriving = (&by.instance, by.connection);
+            let order = precedence(arriving, (&holding.instance, holding.number));
+            if holding.claim.epoch >= by.epoch || order == Precedence::Late {
+                return Displaced::HeldNewer(holding.claim);
+            }
         }
         entry.see(by.epoch, &by.instance);
         let Some(removed) = entry.holding.take() else {

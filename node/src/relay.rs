@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use clientmcp_cluster::listener::Place;
 use clientmcp_cluster::view::Whereabouts;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_proto::headers::{INCARNATION, NODE, RELAY_PROTOCOL};
@@ -35,9 +36,12 @@ pub(crate) async fn answer(
             "the node cannot be reached from here",
         );
     };
+    let place = request.extensions().get::<Place>().cloned();
     let upgrade = hyper::upgrade::on(&mut request);
     let state = node.clone();
-    node.sockets.spawn(async move {
+    // Until the very end: what passes here belongs to others.
+    node.errands.spawn(async move {
+        let _place = place;
         let passing = async {
             let Ok(Ok(upgraded)) = timeout(limits::FIRST_REQUEST_TIMEOUT, upgrade).await else {
                 return;

@@ -284,3 +284,33 @@ pub(crate) fn plain(status: StatusCode, text: impl Into<bytes::Bytes>) -> Respon
     response.headers_mut().insert(CONTENT_TYPE, text);
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::tests::node;
+    use clientmcp_core::ids::ClientId;
+    use clientmcp_core::mcp::origin::OriginPolicy;
+
+    #[tokio::test]
+    async fn when_no_turn_is_to_be_had_no_socket_is_opened() {
+        let node = node().await;
+        let mut headers = HeaderMap::new();
+        let run = node.incarnation.to_string();
+        headers.insert(headers::NODE, HeaderValue::from_static("node-1"));
+        headers.insert(headers::INCARNATION, run.parse().unwrap());
+        let public = Door::Public(Arc::new(OriginPolicy::new(true, &[], &[]).unwrap()));
+        let refused = |door: &Door| refuse_place(&node, door, &headers);
+        assert!(refused(&Door::Tunnel).is_none());
+
+        let client_id = |n: usize| ClientId::parse(&format!("app-{n}")).unwrap();
+        let mut turns = (0..).map(|n| node.admission.take_turn(&client_id(n)));
+        turns.find_map(Result::err).unwrap();
+        let answers = [(Door::Tunnel, 429), (public, 503)];
+        for (door, status) in answers {
+            let refusal = refused(&door).unwrap();
+            assert_eq!(refusal.status(), status);
+            assert!(refusal.headers().contains_key(RETRY_AFTER));
+        }
+    }
+}

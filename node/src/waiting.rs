@@ -2,9 +2,12 @@
 //!
 //! They are bounded, for each client ID in number and for the whole process in bytes. A register
 //! here wakes them at once. One elsewhere is seen in the store's record, which is read for all
-//! calls of a client ID together, four times in a second.
+//! calls of a client ID together ([`crate::lookout`]), four times in a second.
+//!
+//! A cancel that finds no call is kept for a while, for the call that is on its way or is being
+//! looked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,11 +17,11 @@ use clientmcp_core::limits;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::places::{self, Place, Unreachable};
-use crate::state::NodeState;
-
 /// Between two looks at the record of a client ID.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(limits::WAITING_POLL_MS);
+
+/// Cancels of calls that have not arrived, of all client IDs. The oldest gives way.
+const EARLY_CANCELS: usize = 1_024;
 
 /// All calls that wait at this node.
 #[derive(Debug, Default)]
@@ -26,15 +29,18 @@ pub(crate) struct Waiting(Mutex<Room>);
 
 #[derive(Debug, Default)]
 struct Room {
-    queues: HashMap<ClientId, Queue>,
+    queues: HashMap<ClientId, Vec<Entry>>,
     bytes: usize,
     numbers: u64,
+    /// Cancels that found no call, in the order in which they came.
+    early: VecDeque<EarlyCancel>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    calls: Vec<Entry>,
-    look: Arc<Look>,
+#[derive(Debug)]
+struct EarlyCancel {
+    client_id: ClientId,
+    origin: Origin,
+    until: Instant,
 }
 
 #[derive(Debug)]
@@ -43,9 +49,6 @@ struct Entry {
     origin: Option<Origin>,
     cancelled: CancellationToken,
 }
-
-/// What the store said last, and when. Locked while it is asked.
-type Look = tokio::sync::Mutex<Option<(Instant, Place)>>;
 
 impl Waiting {
     /// Takes a place in the queue of a client ID. `None`: too many calls or bytes wait already.
@@ -56,7 +59,7 @@ impl Waiting {
         origin: Option<Origin>,
     ) -> Option<Waiter> {
         let mut room = self.lock();
-        let waiting = room.queues.get(client_id).map_or(0, |q| q.calls.len());
+        let waiting = room.queues.get(client_id).map_or(0, Vec::len);
         let is_full = waiting >= limits::CALLS_WAITING_PER_CLIENT_ID;
         if is_full || room.bytes + bytes > limits::WAITING_BYTES {
             return None;
@@ -66,7 +69,7 @@ impl Waiting {
         let number = room.numbers;
         let cancelled = CancellationToken::new();
         let queue = room.queues.entry(client_id.clone()).or_default();
-        queue.calls.push(Entry {
+        queue.push(Entry {
             number,
             origin,
             cancelled: cancelled.clone(),
@@ -76,25 +79,45 @@ impl Waiting {
             client_id: client_id.clone(),
             number,
             bytes,
-            look: queue.look.clone(),
             cancelled,
         })
     }
 
-    /// Cancels the call that an agent's request became, if it waits here.
-    pub(crate) fn cancel(&self, client_id: &ClientId, origin: &Origin) {
-        let room = self.lock();
-        let calls = room.queues.get(client_id).map(|queue| &queue.calls);
-        for call in calls.into_iter().flatten() {
-            if call.origin.as_ref() == Some(origin) {
-                call.cancelled.cancel();
-            }
+    /// Cancels the call that an agent's request became. If it does not wait here, the cancel is
+    /// kept for it for so long.
+    pub(crate) fn cancel(&self, client_id: &ClientId, origin: Origin, keep: Duration) {
+        let mut room = self.lock();
+        let calls = room.queues.get(client_id).into_iter().flatten();
+        let mut named = calls.filter(|call| call.origin.as_ref() == Some(&origin));
+        if let Some(call) = named.next() {
+            call.cancelled.cancel();
+            return;
         }
+        if room.early.len() == EARLY_CANCELS {
+            room.early.pop_front();
+        }
+        room.early.push_back(EarlyCancel {
+            client_id: client_id.clone(),
+            origin,
+            until: Instant::now() + keep,
+        });
+    }
+
+    /// Whether a call was cancelled before it arrived; the cancel is used up by that.
+    pub(crate) fn was_cancelled(&self, client_id: &ClientId, origin: &Origin) -> bool {
+        let mut room = self.lock();
+        let now = Instant::now();
+        while room.early.front().is_some_and(|early| early.until <= now) {
+            room.early.pop_front();
+        }
+        let is_it = |early: &EarlyCancel| early.client_id == *client_id && early.origin == *origin;
+        let at = room.early.iter().position(is_it);
+        at.and_then(|at| room.early.remove(at)).is_some()
     }
 
     /// How many calls wait.
     pub(crate) fn count(&self) -> usize {
-        self.lock().queues.values().map(|q| q.calls.len()).sum()
+        self.lock().queues.values().map(Vec::len).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, Room> {
@@ -110,26 +133,8 @@ pub(crate) struct Waiter {
     client_id: ClientId,
     number: u64,
     bytes: usize,
-    look: Arc<Look>,
     /// Its agent has cancelled it.
     pub(crate) cancelled: CancellationToken,
-}
-
-impl Waiter {
-    /// Where the client ID is, as of at most [`LOOK_AGAIN`] ago.
-    pub(crate) async fn look(&self, node: &Arc<NodeState>, unreachable: &Unreachable) -> Place {
-        let mut last = self.look.lock().await;
-        match &*last {
-            Some((at, place)) if at.elapsed() < LOOK_AGAIN && unreachable.is_empty() => {
-                place.clone()
-            }
-            _ => {
-                let place = places::find(node, &self.client_id, None, unreachable).await;
-                *last = Some((Instant::now(), place.clone()));
-                place
-            }
-        }
-    }
 }
 
 impl Drop for Waiter {
@@ -137,8 +142,8 @@ impl Drop for Waiter {
         let mut room = self.waiting.lock();
         room.bytes -= self.bytes;
         if let Some(queue) = room.queues.get_mut(&self.client_id) {
-            queue.calls.retain(|call| call.number != self.number);
-            if queue.calls.is_empty() {
+            queue.retain(|call| call.number != self.number);
+            if queue.is_empty() {
                 room.queues.remove(&self.client_id);
             }
         }
@@ -181,21 +186,39 @@ mod tests {
         assert!(waiting.enter(&client("c"), 1, None).is_some());
     }
 
-    #[test]
-    fn a_cancel_finds_the_call_that_waits() {
-        let waiting = Arc::new(Waiting::default());
-        let origin = |id: &str| Origin {
+    fn origin(id: &str) -> Origin {
+        Origin {
             session: "s".to_owned(),
             request_id: Json::parse(id.to_owned()).unwrap(),
-        };
+        }
+    }
+
+    const KEEP: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancel_finds_the_call_that_waits() {
+        let waiting = Arc::new(Waiting::default());
         let one = waiting.enter(&client("a"), 0, Some(origin("1"))).unwrap();
         let text = waiting
             .enter(&client("a"), 0, Some(origin("\"1\"")))
             .unwrap();
-        waiting.cancel(&client("b"), &origin("1"));
+        waiting.cancel(&client("b"), origin("1"), KEEP);
         assert!(!one.cancelled.is_cancelled());
-        waiting.cancel(&client("a"), &origin("1"));
+        waiting.cancel(&client("a"), origin("1"), KEEP);
         assert!(one.cancelled.is_cancelled());
         assert!(!text.cancelled.is_cancelled(), "the type of an id counts");
+        assert!(!waiting.was_cancelled(&client("a"), &origin("1")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancel_that_comes_first_is_kept_for_its_call_and_not_for_long() {
+        let waiting = Waiting::default();
+        waiting.cancel(&client("a"), origin("1"), KEEP);
+        assert!(!waiting.was_cancelled(&client("b"), &origin("1")));
+        assert!(waiting.was_cancelled(&client("a"), &origin("1")));
+        assert!(!waiting.was_cancelled(&client("a"), &origin("1")));
+        waiting.cancel(&client("a"), origin("1"), KEEP);
+        tokio::time::advance(KEEP).await;
+        assert!(!waiting.was_cancelled(&client("a"), &origin("1")));
     }
 }

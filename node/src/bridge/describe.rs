@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use clientmcp_core::ids::InstanceId;
+use clientmcp_core::ids::{ClientId, InstanceId};
 use clientmcp_core::registration::Kind;
+use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::describe_response::At;
 use clientmcp_proto::v1::{
     DescribeRequest, DescribeResponse, Hashes, Here, NotHere, Registration as WireRegistration,
     SessionEnded, not_here,
 };
+use tokio::time::{Instant, sleep};
 use tonic::Status;
 
 use super::{client_id, session};
 use crate::content::Registration;
-use crate::places::{self, Place};
+use crate::places::{self, Place, Unreachable};
 use crate::state::NodeState;
+use crate::waiting::LOOK_AGAIN;
 
 /// Describes a client ID, from memory if it is held here, else from what the store remembers.
 pub(super) async fn describe(
@@ -26,7 +29,7 @@ pub(super) async fn describe(
     let known = request.known.clone().unwrap_or_default();
     let unreachable = super::unreachable(&request.unreachable);
     let session = session(&request.session_id);
-    let place = places::find(node, &client_id, session, &unreachable).await;
+    let place = find(node, &client_id, session, &unreachable).await;
     let (at, registration) = match place {
         Place::Here(holding) => {
             let epoch = holding.claim.epoch.0;
@@ -57,6 +60,25 @@ pub(super) async fn describe(
         registration: registration
             .map(|(registration, app)| on_the_wire(&registration, app, &known)),
     })
+}
+
+/// Finds a client ID. Where the store has lost its record, its node writes it again in a moment:
+/// nothing is said of it until then.
+async fn find(
+    node: &Arc<NodeState>,
+    client_id: &ClientId,
+    session: Option<&str>,
+    unreachable: &Unreachable,
+) -> Place {
+    let until = Instant::now() + 2 * node.timings.heartbeat;
+    loop {
+        match places::find(node, client_id, session, unreachable).await {
+            Place::Absent(absent, None) if absent.why() == Why::Away && Instant::now() < until => {
+                sleep(LOOK_AGAIN).await;
+            }
+            place => return place,
+        }
+    }
 }
 
 /// The answer to a request that is not for this run.

@@ -15,8 +15,8 @@ use super::client_id;
 use crate::places::{self, ALL_REACHABLE, Place};
 use crate::state::NodeState;
 
-/// Cancels the call that a session's request became. Where no app is connected, one that waits for
-/// it is all that there is to cancel.
+/// Cancels the call that a session's request became, whether it runs, waits for its app, or has
+/// not arrived yet.
 pub(super) async fn cancel_request(
     node: &Arc<NodeState>,
     checked: Result<(), NotHere>,
@@ -41,16 +41,16 @@ pub(super) async fn cancel_request(
         }
         Place::SessionEnded => At::SessionEnded(SessionEnded {}),
         Place::Elsewhere(elsewhere) => At::Elsewhere(elsewhere),
-        Place::Absent(..) => {
-            // A call that waits for the app is found here.
+        Place::Absent(..) | Place::Unknown => {
+            // The call waits for the app here, or is on its way.
             let origin = Origin {
                 session: request.session_id,
                 request_id,
             };
-            node.waiting.cancel(&client_id, &origin);
+            let keep = node.timings.early_cancel;
+            node.waiting.cancel(&client_id, origin, keep);
             At::Accepted(Accepted {})
         }
-        Place::Unknown => At::NotHere(super::not_here(not_here::Why::StoreUnreachable)),
     };
     Ok(CancelRequestResponse { at: Some(at) })
 }

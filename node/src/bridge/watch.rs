@@ -6,19 +6,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
+use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::watch_event::Event;
 use clientmcp_proto::v1::{
     Elsewhere, NotHere, Replaced, SessionEnded, State, WatchEvent, WatchRequest, not_here,
 };
 use futures_util::stream;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 use tonic::Status;
 
 use super::describe::hashes;
 use super::{Events, client_id, session};
+use crate::asking::FRESH;
 use crate::limits;
+use crate::lookout::Lookout;
 use crate::places::{self, Place};
 use crate::registry::{Presence, PresenceWatch, StreamEnd};
 use crate::state::NodeState;
@@ -30,15 +33,18 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
     let Ok(watching) = node.registry.watch(&client_id, session) else {
         return Ok(only(Event::SessionEnded(SessionEnded {})));
     };
+    let lookout = node.lookouts.of(&client_id);
     let watcher = Watcher {
         node,
-        client_id,
         session: session.map(str::to_owned),
         unreachable: super::unreachable(&request.unreachable),
         presence: watching.presence,
         end: watching.end,
         told: None,
         look_again: limits::WATCH_POLL_INTERVAL,
+        age: FRESH,
+        looks: lookout.looks(),
+        lookout,
         is_over: false,
     };
     let events = stream::unfold(watcher, |mut watcher| async {
@@ -61,7 +67,6 @@ fn only(event: Event) -> Events {
 
 struct Watcher {
     node: Arc<NodeState>,
-    client_id: ClientId,
     session: Option<String>,
     unreachable: Vec<(MemberId, Incarnation)>,
     presence: PresenceWatch,
@@ -70,6 +75,11 @@ struct Watcher {
     told: Option<State>,
     /// While the client ID is absent: after which time its record is read again.
     look_again: Duration,
+    /// How old the record may be that is looked at next.
+    age: Duration,
+    /// Shared with all who look for this client ID.
+    lookout: Arc<Lookout>,
+    looks: watch::Receiver<u64>,
     is_over: bool,
 }
 
@@ -135,19 +145,21 @@ impl Watcher {
             connected: false,
             hashes,
         };
-        let state =
-            match places::find(&self.node, &self.client_id, session, &self.unreachable).await {
-                // It has just come: the presence tells of it.
-                Place::Here(_) => return None,
-                Place::SessionEnded => return Some(Event::SessionEnded(SessionEnded {})),
-                Place::Elsewhere(elsewhere) => return Some(Event::Elsewhere(elsewhere)),
-                Place::Absent(_, registered) => {
-                    absent(registered.as_ref().map(|last| hashes(&last.hashes)))
-                }
-                // Nothing is known, and nothing was told yet: that is all there is to tell.
-                Place::Unknown if self.told.is_none() => absent(None),
-                Place::Unknown => return None,
-            };
+        let (lookout, unreachable) = (&self.lookout, &self.unreachable);
+        let found = places::find_as_of(&self.node, lookout, session, unreachable, self.age);
+        let state = match found.await {
+            // It has just come: the presence tells of it.
+            Place::Here(_) => return None,
+            Place::SessionEnded => return Some(Event::SessionEnded(SessionEnded {})),
+            Place::Elsewhere(elsewhere) => return Some(Event::Elsewhere(elsewhere)),
+            Place::Absent(_, Some(last)) => absent(Some(hashes(&last.hashes))),
+            Place::Absent(why, None) if why.why() != Why::Away => absent(None),
+            // Nothing is known, and nothing was told yet: that is all there is to tell.
+            Place::Absent(..) | Place::Unknown if self.told.is_none() => absent(None),
+            Place::Absent(..) | Place::Unknown => return None,
+        };
+        // This look is not what wakes the watcher.
+        self.looks.mark_unchanged();
         self.tell(state)
     }
 
@@ -171,13 +183,19 @@ impl Watcher {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            end = ended => Wake::End(end),
-            () = self.presence.changed() => Wake::Look,
+        let (wake, age) = tokio::select! {
+            end = ended => (Wake::End(end), FRESH),
+            () = self.presence.changed() => (Wake::Look, FRESH),
             // An app that is still held here is watched here, until its socket ends.
-            () = self.node.draining.cancelled(), if !is_connected => Wake::Drain,
-            // While it is absent it may register elsewhere, which nobody tells this node.
-            () = sleep(look_again), if !is_connected => Wake::Look,
-        }
+            () = self.node.draining.cancelled(), if !is_connected => (Wake::Drain, FRESH),
+            // While it is absent it may register elsewhere, which nobody tells this node: of all
+            // who watch it, the first to wake reads the record, and the others take a look at it.
+            () = sleep(look_again), if !is_connected => (Wake::Look, FRESH),
+            Ok(()) = self.looks.changed(), if !is_connected => {
+                (Wake::Look, limits::WATCH_POLL_INTERVAL)
+            }
+        };
+        self.age = age;
+        wake
     }
 }

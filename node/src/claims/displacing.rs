@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clientmcp_cluster::view::Whereabouts;
 use clientmcp_core::claim::{Epoch, Holder};
-use clientmcp_core::ids::ClientId;
+use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_proto::v1::{DisplaceRequest, Elsewhere, Target, displace_response::Outcome};
 use tokio::time::sleep;
 
@@ -53,16 +53,12 @@ fn to_newer(by: &NewerHolder) -> Elsewhere {
 }
 
 /// Tells the former holder until it has let go or is gone.
-pub(super) async fn tell(
-    node: Arc<NodeState>,
-    previous: Holder,
-    ours: NewerHolder,
-    connection: u64,
-) {
+pub(super) async fn tell(node: Arc<NodeState>, previous: Holder, ours: NewerHolder) {
     loop {
         match find(&node, &previous).await {
             Former::At { address, lost } => {
-                let request = request(&previous, &ours, connection);
+                let (former, run) = (&previous.node, previous.claim.incarnation);
+                let request = request(&previous.client_id, former, run, &ours);
                 match node.peers.displace(&address, request).await {
                     Ok(response) => return settle(&previous.client_id, response.outcome),
                     // Nobody can serve a socket where nobody listens.
@@ -110,18 +106,24 @@ async fn find(node: &NodeState, previous: &Holder) -> Former {
     }
 }
 
-pub(super) fn request(previous: &Holder, ours: &NewerHolder, connection: u64) -> DisplaceRequest {
+/// What a run of a node is told about a client ID.
+pub(super) fn request(
+    client_id: &ClientId,
+    former: &MemberId,
+    run: Incarnation,
+    ours: &NewerHolder,
+) -> DisplaceRequest {
     DisplaceRequest {
         target: Some(Target {
-            node_id: previous.node.to_string(),
-            incarnation: previous.claim.incarnation.0,
+            node_id: former.to_string(),
+            incarnation: run.0,
         }),
-        client_id: previous.client_id.to_string(),
+        client_id: client_id.to_string(),
         node_id: ours.node.to_string(),
         incarnation: ours.incarnation.0,
         epoch: ours.epoch.0,
         instance: ours.instance.to_string(),
-        connection,
+        connection: ours.connection,
         address: ours.address.clone(),
     }
 }

@@ -34,6 +34,7 @@ pub(crate) async fn keep(node: Arc<NodeState>) {
             }
             Ok(()) = losses.changed() => {
                 tracing::info!("the store may have lost claims: reading them again");
+                node.note_loss();
             }
             () = lost_store(&node) => hand_over(&node).await,
             () = node.unwritten.notified() => {
@@ -169,6 +170,7 @@ pub(super) async fn reassert(
                 incarnation: by.claim.incarnation,
                 epoch: by.claim.epoch,
                 instance: by.instance,
+                connection: by.connection,
             };
             displace_here(node, &holder.client_id, &by);
             Ok(false)

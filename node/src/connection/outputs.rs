@@ -10,7 +10,6 @@ use tokio::runtime::Handle;
 
 use super::{Connection, State};
 use crate::claims;
-use crate::link::DispatchedTo;
 use crate::socket::Frame;
 
 impl Connection {
@@ -31,11 +30,8 @@ impl Connection {
                     let verified = self.node.verify(&token);
                     state.channel.handle_verified(now, verified);
                 }
-                Output::Dispatched(id) => {
-                    if let (Some(link), Some(to)) = (state.routes.get(&id), state.whoami()) {
-                        link.dispatched(id, &to);
-                    }
-                }
+                // Its router counts on nothing from the moment in which it sent it.
+                Output::Dispatched(_) => {}
                 Output::Progress(id, progress) => {
                     if let Some(link) = state.routes.get(&id) {
                         link.progress(id, progress);
@@ -129,19 +125,6 @@ impl Connection {
         if Handle::try_current().is_ok() {
             self.node.errand(errand);
         }
-    }
-}
-
-impl State {
-    /// What a router is told of the app that gets its call.
-    fn whoami(&self) -> Option<DispatchedTo> {
-        let (instance, connection) = self.channel.instance()?;
-        Some(DispatchedTo {
-            instance: instance.clone(),
-            connection,
-            epoch: self.claim?.epoch,
-            resumes: self.channel.resumes(),
-        })
     }
 }
 

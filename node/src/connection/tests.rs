@@ -15,7 +15,7 @@ use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::peers::Peers;
 
-async fn node() -> Arc<NodeState> {
+pub(crate) async fn node() -> Arc<NodeState> {
     let secrets = Secrets::new(["a secret of at least thirty-two bytes"]).unwrap();
     let config = Config::new(MemberId::parse("node-1").unwrap(), secrets);
     let incarnation = Incarnation(1);

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Link;
 use super::replies::{call_id, label, lost, refusal, refused, session_ended, unknown};
+use crate::asking::FRESH;
 use crate::bridge;
 use crate::connection::{Connection, NotTaken};
 use crate::places::{self, Place};
@@ -138,11 +139,17 @@ impl Link {
 
     async fn follow(self: &Arc<Self>, node: &Arc<NodeState>, mut delivery: Delivery) {
         let id = delivery.request.call.id;
+        let lookout = node.lookouts.of(&delivery.client_id);
         let mut waiter = None;
         let mut rounds = 0;
         loop {
-            let place = self.find(node, &delivery, waiter.as_ref()).await;
+            let session = delivery.session.as_deref();
+            let unreachable = &delivery.unreachable;
+            // All that wait for one app go by the same look.
+            let age = waiter.as_ref().map_or(FRESH, |_| waiting::LOOK_AGAIN);
+            let place = places::find_as_of(node, &lookout, session, unreachable, age).await;
             let word = match place {
+                _ if delivery.was_cancelled(node) => Word::Cancelled(Cancelled {}),
                 Place::Here(_) if rounds == SEEK_ROUNDS => lost(!delivery.again()),
                 Place::Here(holding) => {
                     rounds += 1;
@@ -158,42 +165,21 @@ impl Link {
                 }
                 Place::SessionEnded => session_ended(),
                 Place::Elsewhere(elsewhere) => Word::Elsewhere(elsewhere),
-                Place::Absent(absent, _)
-                    if absent.why() == absent::Why::Away
-                        || delivery.is_forgotten(node, &absent) =>
-                {
+                Place::Absent(absent, _) if absent.why() != absent::Why::Away => {
+                    Word::Absent(absent)
+                }
+                Place::Unknown if node.is_cut_off() || delivery.has_waited(node) => {
+                    not_here(not_here::Why::StoreUnreachable)
+                }
+                // While the store is away nobody knows where it is; it may come back here.
+                Place::Absent(..) | Place::Unknown => {
                     match self.wait(node, &delivery, &mut waiter).await {
                         None => continue,
                         Some(word) => word,
                     }
                 }
-                Place::Absent(absent, _) => Word::Absent(absent),
-                Place::Unknown if node.is_cut_off() || delivery.has_waited(node) => {
-                    not_here(not_here::Why::StoreUnreachable)
-                }
-                // Nobody knows where it is while the store is away; it may come back here.
-                Place::Unknown => match self.wait(node, &delivery, &mut waiter).await {
-                    None => continue,
-                    Some(word) => word,
-                },
             };
             return self.turn_away(node, id, word);
-        }
-    }
-
-    async fn find(
-        &self,
-        node: &Arc<NodeState>,
-        delivery: &Delivery,
-        waiter: Option<&Waiter>,
-    ) -> Place {
-        let session = delivery.session.as_deref();
-        let client_id = &delivery.client_id;
-        match (waiter, node.registry.find(client_id, session)) {
-            (None, _) => places::find(node, client_id, session, &delivery.unreachable).await,
-            (Some(_), Found::Here(holding)) => Place::Here(holding),
-            (Some(_), Found::SessionEnded) => Place::SessionEnded,
-            (Some(waiter), Found::NotHere { .. }) => waiter.look(node, &delivery.unreachable).await,
         }
     }
 
@@ -311,12 +297,10 @@ impl Delivery {
         self.arrived + self.request.call.deadline
     }
 
-    /// Whether the store has lost the record of an app that the router has seen: its node writes
-    /// it again before long.
-    fn is_forgotten(&self, node: &NodeState, absent: &v1::Absent) -> bool {
-        absent.why() == absent::Why::NeverSeen
-            && self.request.instance.is_some()
-            && self.arrived.elapsed() < node.timings.lease
+    /// Whether its agent has cancelled it while its app was looked for.
+    fn was_cancelled(&self, node: &NodeState) -> bool {
+        let origin = self.request.origin.as_ref();
+        origin.is_some_and(|origin| node.waiting.was_cancelled(&self.client_id, origin))
     }
 
     /// Whether it has waited as long as apps are expected back.

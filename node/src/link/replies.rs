@@ -2,41 +2,20 @@
 
 use bytes::Bytes;
 use clientmcp_core::channel::{Outcome as AppOutcome, Refusal};
-use clientmcp_core::claim::Epoch;
-use clientmcp_core::ids::{CallId, InstanceId};
+use clientmcp_core::ids::CallId;
 use clientmcp_core::json::Json;
 use clientmcp_proto::link::{CallKey, SendError};
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::{
-    Cancelled, Dispatched, Elsewhere, Event, Lost, Moved, Outcome, Refused, TimedOut, event,
-    node_frame, refused,
+    Cancelled, Elsewhere, Event, Lost, Moved, Outcome, Refused, TimedOut, event, node_frame,
+    refused,
 };
 use uuid::Uuid;
 
 use super::Link;
 use crate::limits;
 
-/// The app that a call went to.
-#[derive(Debug, Clone)]
-pub(crate) struct DispatchedTo {
-    pub(crate) instance: InstanceId,
-    pub(crate) connection: u64,
-    pub(crate) epoch: Epoch,
-    pub(crate) resumes: bool,
-}
-
 impl Link {
-    /// The call is on its way to the app.
-    pub(crate) fn dispatched(&self, id: CallId, to: &DispatchedTo) {
-        self.send(node_frame::Frame::Dispatched(Dispatched {
-            call_id: key(id).to_bytes(),
-            instance: to.instance.to_string(),
-            connection: to.connection,
-            epoch: to.epoch.0,
-            resume: to.resumes,
-        }));
-    }
-
     /// The call makes progress.
     pub(crate) fn progress(&self, id: CallId, progress: Json) {
         self.event(id, event::Event::Progress(progress.into_bytes()));

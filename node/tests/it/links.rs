@@ -17,10 +17,12 @@ async fn the_clusters_key_opens_the_bridge_and_nothing_else_does() {
     let router = Router::connect(&node, "node-1", &world.secrets).await;
     let mut client = router.client.clone();
     let refused = client
-        .identify(tonic::Request::new(IdentifyRequest {}))
+        .identify(tonic::Request::new(IdentifyRequest::default()))
         .await;
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
-    let answer = client.identify(router.signed(IdentifyRequest {})).await;
+    let answer = client
+        .identify(router.signed(IdentifyRequest::default()))
+        .await;
     let answer = answer.unwrap().into_inner();
     assert_eq!(answer.node_id, "node-1");
     assert_eq!(answer.incarnation, node.incarnation().0);

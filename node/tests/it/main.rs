@@ -3,13 +3,15 @@
 
 mod app;
 mod router;
+mod scene;
 mod world;
 
 mod calls;
 mod closing;
-mod failover;
 mod handshakes;
 mod links;
+mod moving;
+mod redelivery;
 mod registering;
 mod secrecy;
 mod sessions;
@@ -17,4 +19,6 @@ mod slow_readers;
 mod stopping;
 mod store_trouble;
 mod takeovers;
+mod waiting;
 mod watching;
+mod without_store;

@@ -49,7 +49,6 @@ pub(crate) struct Link {
 /// What a router hears of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Heard {
-    Dispatched { instance: String },
     Progress(Value),
     Log(Value),
     Outcome(Word),
@@ -234,10 +233,6 @@ impl Link {
         let key = |call_id: &Bytes| CallKey::read(call_id).unwrap();
         let parsed = |json: &Bytes| serde_json::from_slice(json).unwrap();
         let (call, heard) = match frame {
-            node_frame::Frame::Dispatched(it) => {
-                let instance = it.instance;
-                (key(&it.call_id), Heard::Dispatched { instance })
-            }
             node_frame::Frame::Event(it) => match it.event.unwrap() {
                 event::Event::Progress(json) => (key(&it.call_id), Heard::Progress(parsed(&json))),
                 event::Event::Log(json) => (key(&it.call_id), Heard::Log(parsed(&json))),

@@ -2,16 +2,14 @@
 
 use clientmcp_cluster::store::faulty::{Fault, Operation};
 use clientmcp_cluster::store::{ClaimRequest, Claimed, Store as _};
-use clientmcp_core::claim::Epoch;
-use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
-use clientmcp_core::registration::Hashes;
+use clientmcp_core::ids::MemberId;
 use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::not_here;
 use clientmcp_proto::v1::outcome::Outcome as Word;
 
 use crate::app::{App, register, tool};
 use crate::router::Router;
-use crate::world::{CLIENT, World, eventually};
+use crate::world::{CLIENT, World, eventually, foreign_claim};
 
 #[tokio::test]
 async fn a_claim_whose_answer_was_lost_is_read_back() {
@@ -147,20 +145,6 @@ async fn a_store_that_lost_a_claim_gets_it_back() {
     let sent = link.call(CLIENT);
     app.echo().await;
     link.result(sent).await;
-}
-
-fn foreign_claim() -> ClaimRequest {
-    ClaimRequest {
-        client_id: ClientId::parse(CLIENT).unwrap(),
-        node: MemberId::parse("node-9").unwrap(),
-        incarnation: Incarnation(9),
-        nonce: 9,
-        seen: Epoch(0),
-        instance: InstanceId::parse("i9").unwrap(),
-        connection: 1,
-        resume: false,
-        hashes: Hashes::empty(),
-    }
 }
 
 /// A claim in this node's name that nobody here knows of is given back by whoever asks.

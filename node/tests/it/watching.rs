@@ -1,8 +1,9 @@
 //! Watching a client ID.
 
+use clientmcp_cluster::store::faulty::Operation;
 use clientmcp_proto::v1::watch_event::Event;
 use clientmcp_proto::v1::{EndSessionRequest, State, WatchEvent, WatchRequest};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tonic::Streaming;
 
 use crate::app::{App, register, tool};
@@ -140,4 +141,38 @@ async fn a_request_for_another_run_is_told_so() {
     let mut watch = Watch::begin(&router, "").await;
     assert!(matches!(watch.next().await, Some(Event::NotHere(_))));
     assert_eq!(watch.next().await, None);
+}
+
+#[tokio::test]
+async fn watches_of_an_absent_client_id_share_what_is_read() {
+    let world = World::new();
+    let one = world.node("node-1").await;
+    let two = world.node("node-2").await;
+    let router = Router::connect(&one, "node-1", &world.secrets).await;
+    let mut watches = Vec::new();
+    for n in 0..20 {
+        let mut watch = Watch::begin(&router, &format!("s{n}")).await;
+        assert!(!watch.state().await.connected);
+        watches.push(watch);
+    }
+    // They are polled, as routers do.
+    let watching = watches.into_iter().map(|mut watch| {
+        tokio::spawn(async move { matches!(watch.next().await, Some(Event::Elsewhere(_))) })
+    });
+    let watching: Vec<_> = watching.collect();
+    let reads = || {
+        let (records, sessions) = (Operation::Record, Operation::EndedSessions);
+        (world.store.calls(records), world.store.calls(sessions))
+    };
+    let before = reads();
+    sleep(ms(3_200)).await;
+    let after = reads();
+    let (records, sessions) = (after.0 - before.0, after.1 - before.1);
+    assert!((1..=6).contains(&records), "{records} records");
+    assert!((1..=6).contains(&sessions), "{sessions} lists of sessions");
+    let mut app = App::connect(&two, "node-2", &world.secrets, &world.token(CLIENT)).await;
+    app.register("i1", 1).await;
+    for watch in watching {
+        assert!(timeout(SOON, watch).await.unwrap().unwrap());
+    }
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clientmcp_cluster::store::{FaultyStore, MemoryStore, Record, Store};
-use clientmcp_core::ids::{ClientId, MemberId};
+use clientmcp_cluster::store::{ClaimRequest, FaultyStore, MemoryStore, Record, Store};
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
+use clientmcp_core::registration::Hashes;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{self, Claims};
@@ -101,5 +103,20 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: 
     };
     if tokio::time::timeout(SOON, asked).await.is_err() {
         panic!("never happened: {what}");
+    }
+}
+
+/// A claim of a node that is not there.
+pub(crate) fn foreign_claim() -> ClaimRequest {
+    ClaimRequest {
+        client_id: ClientId::parse(CLIENT).unwrap(),
+        node: MemberId::parse("node-9").unwrap(),
+        incarnation: Incarnation(9),
+        nonce: 9,
+        seen: Epoch(0),
+        instance: InstanceId::parse("i9").unwrap(),
+        connection: 1,
+        resume: false,
+        hashes: Hashes::empty(),
     }
 }

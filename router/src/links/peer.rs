@@ -338,7 +338,7 @@ impl Peer {
                 continue;
             };
             let mut client = bridge.client();
-            let answer = bridge.within(client.identify(v1::IdentifyRequest {})).await;
+            let answer = bridge.within(client.identify(v1::IdentifyRequest::default())).await;
             if answer.is_ok_and(|answer| answer.incarnation == self.member.incarnation.0) {
                 return;
             }

@@ -134,9 +134,8 @@ impl Session {
                     self.end(key, End::Moved(to));
                 }
             }
-            // That a call was dispatched changes nothing here: whatever left this process may
-            // have been, and its loss is "unknown" anyway.
-            node_frame::Frame::Dispatched(_) | node_frame::Frame::Welcome(_) => {}
+            // Said once, before.
+            node_frame::Frame::Welcome(_) => {}
         }
         Ok(())
     }

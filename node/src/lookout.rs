@@ -1,0 +1,127 @@
+//! What the store knows of client IDs that are not held here.
+//!
+//! All who look for one client ID share what is read of it: calls that wait for its app, watchers,
+//! and whoever asks once. It is remembered as long as one of them is interested.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use clientmcp_cluster::store::{Record, StoreError};
+use clientmcp_core::ids::ClientId;
+use tokio::sync::watch;
+
+use crate::asking::Question;
+use crate::state::NodeState;
+
+/// All client IDs that somebody looks for.
+#[derive(Debug, Default)]
+pub(crate) struct Lookouts(Mutex<HashMap<ClientId, Weak<Lookout>>>);
+
+/// One client ID that somebody looks for.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    pub(crate) client_id: ClientId,
+    all: Arc<Lookouts>,
+    record: Question<Result<Option<Record>, StoreError>>,
+    ended_sessions: Question<Result<Arc<[String]>, StoreError>>,
+    /// Changes when the record was read.
+    looks: watch::Sender<u64>,
+}
+
+impl Lookouts {
+    /// The lookout for a client ID.
+    pub(crate) fn of(self: &Arc<Self>, client_id: &ClientId) -> Arc<Lookout> {
+        let mut all = self.lock();
+        if let Some(lookout) = all.get(client_id).and_then(Weak::upgrade) {
+            return lookout;
+        }
+        let lookout = Arc::new(Lookout {
+            client_id: client_id.clone(),
+            all: self.clone(),
+            record: Question::default(),
+            ended_sessions: Question::default(),
+            looks: watch::Sender::new(0),
+        });
+        all.insert(client_id.clone(), Arc::downgrade(&lookout));
+        lookout
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientId, Weak<Lookout>>> {
+        // Nothing that runs under the lock panics half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        // A new one may have taken its place already.
+        if all
+            .get(&self.client_id)
+            .is_some_and(|it| it.strong_count() == 0)
+        {
+            all.remove(&self.client_id);
+        }
+    }
+}
+
+impl Lookout {
+    /// The store's record, as of at most `age` ago.
+    pub(crate) async fn record(
+        &self,
+        node: &NodeState,
+        age: Duration,
+    ) -> Result<Option<Record>, StoreError> {
+        let reading = async {
+            let _turn = turn(node).await;
+            let read = node.store.record(&self.client_id).await;
+            self.looks.send_modify(|looks| *looks += 1);
+            read
+        };
+        self.record.ask(age, reading).await
+    }
+
+    /// The legacy sessions that were ended, as of at most `age` ago.
+    pub(crate) async fn ended_sessions(
+        &self,
+        node: &NodeState,
+        age: Duration,
+    ) -> Result<Arc<[String]>, StoreError> {
+        let reading = async {
+            let _turn = turn(node).await;
+            let ended = node.store.ended_sessions(&self.client_id).await?;
+            Ok(ended.into())
+        };
+        self.ended_sessions.ask(age, reading).await
+    }
+
+    /// To be woken when somebody has read the record.
+    pub(crate) fn looks(&self) -> watch::Receiver<u64> {
+        self.looks.subscribe()
+    }
+}
+
+/// So many lookups ask the store at the same time. Around the store alone: a holder that does not
+/// answer a probe holds up no other lookup.
+async fn turn(node: &NodeState) -> tokio::sync::SemaphorePermit<'_> {
+    let turn = node.lookups.acquire().await;
+    turn.expect("the semaphore is never closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_client_id_has_one_lookout_as_long_as_somebody_looks() {
+        let all = Arc::new(Lookouts::default());
+        let (a, b) = (ClientId::parse("a").unwrap(), ClientId::parse("b").unwrap());
+        let first = all.of(&a);
+        let second = all.of(&a);
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(!Arc::ptr_eq(&first, &all.of(&b)));
+        drop((first, second));
+        assert!(all.lock().is_empty());
+    }
+}
