@@ -22,6 +22,7 @@ test: setup build ## Run every test: Rust, SDKs, browser, real agents, official 
 	e2e/browser/run
 	$(MAKE) agents
 	$(MAKE) conformance
+	$(MAKE) chaos-short
 
 .PHONY: setup
 setup: ## Install what the tests need (Debian packages, npm packages, cargo-nextest)
@@ -39,6 +40,10 @@ agents: build ## Real MCP clients against real processes: a line per scenario, a
 chaos: ## Every fault at full size against real processes, audited; takes an hour; cuts need root
 	cargo build --release -p clientmcp-cli
 	$(CARGO_TARGET_DIR)/release/clientmcp loadtest chaos all
+
+.PHONY: chaos-short
+chaos-short: build ## The same faults, some seconds each
+	e2e/chaos/run
 
 .PHONY: conformance
 conformance: build ## The official MCP suite, both requirement sets

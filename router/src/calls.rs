@@ -252,7 +252,10 @@ impl Call {
             root_id: Bytes::copy_from_slice(self.id.as_bytes()),
             round: 0,
             attempt: self.delivery.attempt(),
-            instance: self.app.as_ref().map_or_else(String::new, |app| app.instance.clone()),
+            instance: self
+                .app
+                .as_ref()
+                .map_or_else(String::new, |app| app.instance.clone()),
             attach_only: self.delivery.attach_only(),
             unreachable: self.gateway.placement.unreachable(),
             tools_hash: hash(Kind::Tools),
@@ -351,12 +354,16 @@ impl Call {
         use refused::Why;
         Err(match refused.why() {
             // It ran before, so there was room for it, and there will be.
-            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait if self.delivery.attempt() > 0 => {
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait
+                if self.delivery.attempt() > 0 =>
+            {
                 self.route.not_here(run);
                 return Ok(Stage::Checked);
             }
             Why::Stale | Why::OtherInstance => return Ok(Stage::Unchecked { fresh: true }),
-            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait => Verdict::Failed(Failure::busy(BUSY_RETRY_MS)),
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait => {
+                Verdict::Failed(Failure::busy(BUSY_RETRY_MS))
+            }
             Why::TooLarge => self.refuse(RpcError::too_large(REQUEST_BODY_BYTES)),
             Why::SessionEnded => self.refuse(RpcError::session_not_found()),
             // Somebody else has sent this ID, which cannot be; or it was sent before.

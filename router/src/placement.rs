@@ -114,7 +114,10 @@ impl Placement {
     /// the next on the ring: there the app and its calls meet.
     fn place(&self, client_id: &ClientId) -> Option<Place> {
         let view = self.view();
-        let holder = self.holders().get(client_id).map(|holder| holder.run.clone());
+        let holder = self
+            .holders()
+            .get(client_id)
+            .map(|holder| holder.run.clone());
         let successors = view.ring().successors(client_id);
         let members = successors.filter_map(|id| view.member(id).map(Run::of));
         let mut nobody = None;
@@ -128,9 +131,27 @@ impl Placement {
         nobody
     }
 
-    /// Runs that this router cannot reach: whoever is asked must not send it there.
+    /// Runs that this router cannot reach, or knows to be gone: whoever is asked must not send it
+    /// there, though its own view may be a heartbeat behind.
     pub(crate) fn unreachable(&self) -> Vec<v1::Target> {
-        self.links.down()
+        let view = self.view();
+        let gone = view.lost().iter().map(|lost| Run::of(&lost.member));
+        let gone = gone.filter(|run| self.peer(run).is_none());
+        let mut unreachable = self.links.down();
+        unreachable.extend(gone.map(|run| run.target()));
+        unreachable
+    }
+
+    /// Whether it is of no use to ask this run.
+    fn is_out_of_reach(&self, run: &Run) -> bool {
+        match self.links.peer(run) {
+            Some(peer) => peer.is_down(),
+            None => {
+                let view = self.view();
+                let known = view.whereabouts(&run.member, run.incarnation);
+                matches!(known, Whereabouts::Lost(_))
+            }
+        }
     }
 
     /// A node said who holds a client ID. Older news than what is known does not count.
@@ -227,12 +248,13 @@ impl Route {
             incarnation: Incarnation(to.incarnation),
         };
         self.placement.forget(&self.client_id, asked);
-        self.placement.links.introduce(&run, &to.address);
-        if self.placement.links.peer(&run).is_some_and(|peer| peer.is_down()) {
-            // Others reach it: so will this router, through one of them.
+        if self.placement.is_out_of_reach(&run) {
+            // Others reach it, and then so will this router, through one of them; or they are about
+            // to learn that it is gone.
             self.redirects -= 1;
             self.again = Some(Instant::now() + limits::PLACE_AGAIN);
         } else {
+            self.placement.links.introduce(&run, &to.address);
             self.placement.learn(&self.client_id, run, Epoch(to.epoch));
         }
         self.redirects <= REDIRECTS

@@ -150,9 +150,9 @@ impl Links {
     /// Another node, through which one may be reached that cannot be reached directly.
     fn detour(&self, around: &Run) -> Option<Arc<Peer>> {
         let peers = self.read();
-        let mut others = peers.iter().filter(|(run, peer)| {
-            *run != around && peer.is_up() && !peer.is_relayed()
-        });
+        let mut others = peers
+            .iter()
+            .filter(|(run, peer)| *run != around && peer.is_up() && !peer.is_relayed());
         others.next().map(|(_, peer)| peer.clone())
     }
 
@@ -174,7 +174,10 @@ impl Links {
             links: Arc::downgrade(&self),
         };
         let introduced = {
-            let mut introduced = self.introduced.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut introduced = self
+                .introduced
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             introduced.take()
         };
         let Some(mut introduced) = introduced else {
@@ -210,12 +213,7 @@ impl Links {
     }
 
     /// Starts links to nodes that are new, and lets those of nodes that are gone end.
-    fn reconcile(
-        &self,
-        view: &View,
-        around: &Surroundings,
-        keeping: &mut JoinSet<Run>,
-    ) {
+    fn reconcile(&self, view: &View, around: &Surroundings, keeping: &mut JoinSet<Run>) {
         for (run, peer) in self.read().iter() {
             let is_present = view.member(&run.member).map(Run::of).as_ref() == Some(run);
             // One that was introduced by others may join later.
@@ -236,7 +234,12 @@ impl Links {
             peer.make_known();
             return;
         }
-        match Peer::new(member.clone(), &self.key, &self.timings, self.metrics.clone()) {
+        match Peer::new(
+            member.clone(),
+            &self.key,
+            &self.timings,
+            self.metrics.clone(),
+        ) {
             Ok(peer) => {
                 let peer = Arc::new(peer);
                 let around = around.clone();

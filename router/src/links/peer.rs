@@ -290,7 +290,10 @@ impl Peer {
             bridge: direct,
             through: None,
         };
-        let error = match self.establish_within(patience, direct, &around.router).await {
+        let error = match self
+            .establish_within(patience, direct, &around.router)
+            .await
+        {
             Err(error) if !error.is_refusal() && !self.retired.is_cancelled() => error,
             done => return done,
         };
@@ -338,7 +341,9 @@ impl Peer {
                 continue;
             };
             let mut client = bridge.client();
-            let answer = bridge.within(client.identify(v1::IdentifyRequest::default())).await;
+            let answer = bridge
+                .within(client.identify(v1::IdentifyRequest::default()))
+                .await;
             if answer.is_ok_and(|answer| answer.incarnation == self.member.incarnation.0) {
                 return;
             }

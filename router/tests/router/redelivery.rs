@@ -44,7 +44,10 @@ async fn a_call_whose_node_was_killed_is_delivered_again_at_the_next() {
     // Without waiting for the ring: the link is gone.
     let again = other.next_call().await;
     assert_eq!(again.call.call_id, first.call_id);
-    assert_eq!((again.call.attempt, again.call.instance.as_str()), (1, "i1"));
+    assert_eq!(
+        (again.call.attempt, again.call.instance.as_str()),
+        (1, "i1")
+    );
     assert_eq!(again.call.params, first.params);
     assert!(again.call.deadline_ms <= first.deadline_ms);
     assert_eq!(again.call.unreachable, [owner_run(owner)]);
@@ -93,7 +96,11 @@ async fn an_app_that_is_gone_leaves_the_outcome_unknown() {
     let first = cluster.node().next_call().await;
     cluster.node().script().connected = false;
     first.answer(lost(false, false));
-    assert_eq!(outcome(call).await, "unknown", "not offline: it may have run");
+    assert_eq!(
+        outcome(call).await,
+        "unknown",
+        "not offline: it may have run"
+    );
 }
 
 #[tokio::test]
@@ -104,7 +111,10 @@ async fn a_reloaded_page_is_described_again_before_anything_runs_there() {
     cluster.node().script().instance = "i2".to_owned();
     let call = begin(&cluster, &Request::modern_call("slow")).await;
     let arrival = cluster.node().next_call().await;
-    assert_eq!((arrival.call.attempt, arrival.call.instance.as_str()), (0, "i2"));
+    assert_eq!(
+        (arrival.call.attempt, arrival.call.instance.as_str()),
+        (0, "i2")
+    );
     arrival.result(RESULT);
     assert!(ok(&answer(call).await));
 }
