@@ -40,7 +40,7 @@ var OUTCOME_UNKNOWN = -31002;
 var DEFAULT_WITHIN_MS = 200;
 var BACKOFF_BASE_MS = 500;
 var BACKOFF_CAP_MS = 3e4;
-var STABLE_MS = 3e4;
+var STABLE_MS = 1e4;
 var RULES = {
   1e3: { action: "spread", text: "the bridge closed the connection" },
   1001: { action: "spread", text: "the bridge, or a proxy before it, went away" },
@@ -304,7 +304,12 @@ var TokenSource = class {
   #refused;
   /** Another token was had after a refusal; it has not been accepted yet. */
   #replaced = false;
+  /** @throws TypeError for what callers without types may pass, as a setting that is not set */
   constructor(given, timers) {
+    if (typeof given !== "string" && typeof given !== "function") {
+      const is = given === null ? "null" : typeof given;
+      throw new TypeError(`clientmcp: \`token\` must be a string or a function that yields one; it is ${is}`);
+    }
     this.#given = given;
     this.#timers = timers;
   }

@@ -41,7 +41,12 @@ export class TokenSource {
   /** Another token was had after a refusal; it has not been accepted yet. */
   #replaced = false;
 
+  /** @throws TypeError for what callers without types may pass, as a setting that is not set */
   constructor(given: string | TokenCallback, timers: Timers) {
+    if (typeof given !== "string" && typeof given !== "function") {
+      const is = given === null ? "null" : typeof given;
+      throw new TypeError(`clientmcp: \`token\` must be a string or a function that yields one; it is ${is}`);
+    }
     this.#given = given;
     this.#timers = timers;
   }

@@ -41,3 +41,11 @@ test("without any WebSocket, connect says what to do", { skip: hasWebSocket }, (
   const options = { url: "ws://127.0.0.1:9", token: "t", serverInfo: SERVER_INFO };
   assert.throws(() => connect(options), /use Node\.js 22 or newer, or pass one/);
 });
+
+test("a token that is neither a text nor a function is refused at once", () => {
+  for (const [token, is] of [[undefined, "undefined"], [null, "null"], [{}, "object"]] as const) {
+    const options = { url: "ws://127.0.0.1:9", serverInfo: SERVER_INFO, WebSocket, token: token as unknown as string };
+    const expected = { name: "TypeError", message: new RegExp(`\`token\` must be a string or .*; it is ${is}$`) };
+    assert.throws(() => connect(options), expected);
+  }
+});
