@@ -14,7 +14,7 @@ use clientmcp_proto::v1::{
 };
 use futures_util::stream;
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tonic::Status;
 
 use super::describe::hashes;
@@ -41,7 +41,7 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
         presence: watching.presence,
         end: watching.end,
         told: None,
-        look_again: limits::WATCH_POLL_INTERVAL,
+        quiet_since: Instant::now(),
         age: FRESH,
         looks: lookout.looks(),
         lookout,
@@ -73,8 +73,8 @@ struct Watcher {
     end: Option<oneshot::Receiver<StreamEnd>>,
     /// The last state that was told.
     told: Option<State>,
-    /// While the client ID is absent: after which time its record is read again.
-    look_again: Duration,
+    /// When something was told last.
+    quiet_since: Instant,
     /// How old the record may be that is looked at next.
     age: Duration,
     /// Shared with all who look for this client ID.
@@ -145,6 +145,8 @@ impl Watcher {
             connected: false,
             hashes,
         };
+        // Whatever is read from here on is looked at, by this watcher as well.
+        self.looks.mark_unchanged();
         let (lookout, unreachable) = (&self.lookout, &self.unreachable);
         let found = places::find_as_of(&self.node, lookout, session, unreachable, self.age);
         let state = match found.await {
@@ -158,8 +160,6 @@ impl Watcher {
             Place::Absent(..) | Place::Unknown if self.told.is_none() => absent(None),
             Place::Absent(..) | Place::Unknown => return None,
         };
-        // This look is not what wakes the watcher.
-        self.looks.mark_unchanged();
         self.tell(state)
     }
 
@@ -168,14 +168,15 @@ impl Watcher {
             return None;
         }
         self.told = Some(state.clone());
-        self.look_again = limits::WATCH_POLL_INTERVAL;
+        self.quiet_since = Instant::now();
         Some(Event::State(state))
     }
 
     async fn wake(&mut self) -> Wake {
-        // Up to half as long again, so that many watchers do not ask at the same moment.
-        let look_again = self.look_again.mul_f64(rand::random_range(1.0..1.5));
-        self.look_again = (2 * self.look_again).min(limits::WATCH_POLL_MAX);
+        // The longer nothing has changed, the less often; and not many watchers at the same moment.
+        let look_again = (self.quiet_since.elapsed() / 2)
+            .clamp(limits::WATCH_POLL_INTERVAL, limits::WATCH_POLL_MAX)
+            .mul_f64(rand::random_range(1.0..1.5));
         let is_connected = self.told.as_ref().is_some_and(|told| told.connected);
         let ended = async {
             match &mut self.end {

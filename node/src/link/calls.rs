@@ -150,6 +150,7 @@ impl Link {
             let place = places::find_as_of(node, &lookout, session, unreachable, age).await;
             let word = match place {
                 _ if delivery.was_cancelled(node) => Word::Cancelled(Cancelled {}),
+                Place::Here(_) if node.is_fenced() => not_here(not_here::Why::StoreUnreachable),
                 Place::Here(_) if rounds == SEEK_ROUNDS => lost(!delivery.again()),
                 Place::Here(holding) => {
                     rounds += 1;
