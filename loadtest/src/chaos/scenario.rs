@@ -12,12 +12,17 @@ mod takeovers;
 use std::time::Duration;
 
 use rand::RngExt as _;
+use tokio::time::Instant;
 
 use super::Scenario;
 use super::stage::Stage;
+use crate::process::shares;
 
 /// The load runs for so long before anything is broken.
 const WARM_UP: Duration = Duration::from_secs(2);
+/// A node that came back mostly holds apps again by then.
+const SPREAD_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Plays it.
 pub(super) async fn play(scenario: Scenario, stage: &mut Stage) -> anyhow::Result<()> {
@@ -55,6 +60,23 @@ impl Stage {
     /// One of so many, as the seed says.
     fn any(&mut self, count: usize) -> usize {
         self.rng.random_range(0..count)
+    }
+
+    /// Waits a while until each node holds apps, so that the next fault hits somebody. It need not
+    /// come to that: an app that was moved and came back is left alone for a minute and more.
+    /// Short runs have no time for it.
+    async fn spread(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + SPREAD_WITHIN;
+        while !self.sizes.short && Instant::now() < deadline {
+            let holders = self.cluster.holders(self.sizes.apps).await?;
+            let shares = shares(&holders);
+            let mut nodes = self.cluster.nodes.iter();
+            if nodes.all(|node| shares.contains_key(node.name())) {
+                break;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     /// The cluster is whole again, and stays so for a moment.

@@ -8,6 +8,7 @@ const AWAY_MS: (u64, u64) = (500, 4_000);
 
 pub(super) async fn kills(stage: &mut Stage) -> anyhow::Result<()> {
     for _ in 0..stage.sizes.times {
+        stage.spread().await?;
         let node = stage.any(stage.cluster.nodes.len());
         kill(stage, node).await?;
     }
@@ -51,6 +52,7 @@ pub(super) async fn kill_router(stage: &mut Stage, router: usize) -> anyhow::Res
 pub(super) async fn pauses(stage: &mut Stage) -> anyhow::Result<()> {
     let nodes = stage.cluster.nodes.len();
     for turn in 0..stage.sizes.times as usize {
+        stage.spread().await?;
         pause(stage, turn % nodes).await?;
     }
     Ok(())
