@@ -117,6 +117,7 @@ mod tests {
         ClientId::parse(&format!("app-{n}")).unwrap()
     }
 
+    /// Field report B44.
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_let_in_and_the_rest_gets_its_turns() {
         let admission = Admission::new();

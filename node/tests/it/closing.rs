@@ -226,6 +226,7 @@ async fn a_connection_that_does_not_register_is_closed() {
     assert!(reason.contains("register"), "{reason}");
 }
 
+/// Field report B13.
 #[tokio::test]
 async fn silence_is_noticed_and_pongs_are_life() {
     let world = World::with(|timings| {
@@ -244,6 +245,7 @@ async fn silence_is_noticed_and_pongs_are_life() {
     assert_eq!(code, 4408, "{reason}");
 }
 
+/// Field report B11.
 #[tokio::test]
 async fn a_connection_ends_with_its_token_unless_it_is_renewed() {
     let world = World::new();

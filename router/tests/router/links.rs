@@ -143,6 +143,7 @@ async fn a_call_moves_with_its_app() {
     assert_eq!(answer(running).await["result"]["content"][0]["text"], "ok");
 }
 
+/// Field report B08: a recycled address.
 #[tokio::test]
 async fn another_process_at_the_address_of_a_node_gets_no_call() {
     let cluster = Cluster::with(0, |_| {}).await;

@@ -34,6 +34,7 @@ fn ok(answer: &serde_json::Value) -> bool {
     answer["result"]["content"][0]["text"] == "ok"
 }
 
+/// Field report B25: a broken transport is a lost node, whatever status it comes as.
 #[tokio::test]
 async fn a_call_whose_node_was_killed_is_delivered_again_at_the_next() {
     let (cluster, call) = running(2).await;

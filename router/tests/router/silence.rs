@@ -27,6 +27,7 @@ async fn begin(cluster: &Cluster, request: &Request) -> Connection {
     connection
 }
 
+/// Field report B08: a peer that drops packets.
 #[tokio::test]
 async fn its_calls_and_tunnels_end_within_a_probe() {
     let (cluster, node, proxy) = cluster().await;
