@@ -32,7 +32,7 @@ impl<T: Clone> Question<T> {
         let wanted = Instant::now();
         let mut last = self.0.lock().await;
         if let Some(last) = &*last
-            && (last.begun >= wanted || last.ended.elapsed() < age)
+            && (last.begun > wanted || last.ended.elapsed() < age)
         {
             return last.answer.clone();
         }

@@ -17,6 +17,7 @@ mod limits;
 mod link;
 mod listener;
 mod lookout;
+mod mark;
 mod metrics;
 mod moving;
 mod peers;

@@ -65,6 +65,8 @@ pub(crate) const RELEASE_TRIES: u32 = 240;
 pub(crate) const RENEW_INTERVAL: Duration = Duration::from_secs(30);
 /// Claims that are read again with one command.
 pub(crate) const RENEW_BATCH: usize = 500;
+/// Claims that are written again at the same time.
+pub(crate) const RESTORES_AT_ONCE: usize = 32;
 /// Client IDs that are looked for in the store at the same time.
 pub(crate) const LOOKUPS_AT_ONCE: usize = 256;
 /// A lookup waits so long for a register that is under way here.

@@ -156,7 +156,7 @@ async fn read(
     }
     // A store that has lost everything says the same of apps that are connected: their nodes
     // write it again in a moment.
-    let why = if node.store_is_whole().await? {
+    let why = if node.mark.store_is_whole(&*node.store).await? {
         Why::NeverSeen
     } else {
         Why::Away

@@ -141,6 +141,7 @@ impl Node {
             peers,
             &registry,
         ));
+        state.mark.set(&*state.store).await?;
 
         // The tasks that keep what the node holds.
         let tasks = Tasks::new();

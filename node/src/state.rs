@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clientmcp_cluster::member::Member;
 use clientmcp_cluster::membership::Membership;
-use clientmcp_cluster::store::{Store, StoreError};
+use clientmcp_cluster::store::Store;
 use clientmcp_core::close::Closing;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::limits::CLAIM_TTL_MS;
@@ -16,18 +16,18 @@ use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{BearerToken, ScopeError, ServeGrant, TokenError, Verifier};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
-use crate::asking::{FRESH, Question};
+use crate::asking::Question;
 use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::content::Contents;
 use crate::limits;
 use crate::lookout::Lookouts;
+use crate::mark::Mark;
 use crate::metrics::Metrics;
 use crate::peers::Peers;
 use crate::registry::Registry;
@@ -78,10 +78,8 @@ pub(crate) struct NodeState {
     pub(crate) unwritten: Notify,
     /// Others have the store and this node does not: its apps move to them.
     pub(crate) cut_off: AtomicBool,
-    /// Until when claims may be missing in the store, because it has lost some.
-    claims_missing_until: Mutex<Option<Instant>>,
-    /// Whether the store knows this member.
-    known_to_store: Question<Result<bool, StoreError>>,
+    /// By what is noticed that the store has lost data.
+    pub(crate) mark: Mark,
     /// Whether the store answers this node, and whether it answers any other.
     store_of_mine: Question<bool>,
     store_of_peers: Question<bool>,
@@ -146,8 +144,7 @@ impl NodeState {
             pauses_mended: AtomicU64::new(0),
             unwritten: Notify::new(),
             cut_off: AtomicBool::new(false),
-            claims_missing_until: Mutex::default(),
-            known_to_store: Question::default(),
+            mark: Mark::new(incarnation, config.timings.lease),
             store_of_mine: Question::default(),
             store_of_peers: Question::default(),
             numbers: AtomicU64::new(1),
@@ -214,32 +211,6 @@ impl NodeState {
     /// Whether others have the store and this node does not.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.cut_off.load(Ordering::Relaxed)
-    }
-
-    /// The store may have lost claims: all nodes write theirs again.
-    pub(crate) fn note_loss(&self) {
-        let until = Instant::now() + self.timings.lease;
-        *self.claims_missing_until() = Some(until);
-    }
-
-    /// Whether what the store does not know is not there. Not so while claims are written again
-    /// that it has lost, nor from the moment in which it lost them: it forgot its members as well.
-    pub(crate) async fn store_is_whole(&self) -> Result<bool, StoreError> {
-        let missing_until = *self.claims_missing_until();
-        if missing_until.is_some_and(|until| Instant::now() < until) {
-            return Ok(false);
-        }
-        let asking = async {
-            let members = self.store.members().await?;
-            Ok(members.iter().any(|it| it.member.id == self.member_id))
-        };
-        self.known_to_store.ask(FRESH, asking).await
-    }
-
-    fn claims_missing_until(&self) -> MutexGuard<'_, Option<Instant>> {
-        // Nothing that runs under the lock panics half-way.
-        let until = self.claims_missing_until.lock();
-        until.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The other nodes that are there, as far as this one knows.

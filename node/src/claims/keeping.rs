@@ -9,6 +9,7 @@ use clientmcp_core::claim::Holder;
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::MoveReason;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::displace_here;
@@ -34,7 +35,7 @@ pub(crate) async fn keep(node: Arc<NodeState>) {
             }
             Ok(()) = losses.changed() => {
                 tracing::info!("the store may have lost claims: reading them again");
-                node.note_loss();
+                node.mark.note_loss();
             }
             () = lost_store(&node) => hand_over(&node).await,
             () = node.unwritten.notified() => {
@@ -103,10 +104,15 @@ async fn read_again(node: &Arc<NodeState>) -> Result<(), StoreError> {
             .map(|(client_id, holding)| (client_id.clone(), holding.claim))
             .collect();
         let held = node.store.renew(&claims).await?;
-        for ((client_id, holding), held) in batch.iter().zip(held) {
-            keep_one(node, client_id, holding, held).await?;
-        }
+        let keeping = batch.iter().zip(held);
+        let keeping: Vec<_> = keeping
+            .map(|((client_id, holding), held)| keep_one(node, client_id, holding, held))
+            .collect();
+        // After a loss every one of them is written: not one after the other.
+        let keeping = stream::iter(keeping).buffer_unordered(limits::RESTORES_AT_ONCE);
+        keeping.try_collect::<()>().await?;
     }
+    node.mark.keep(&*node.store).await?;
     node.contents.renew(&*node.store, node.clock.now()).await
 }
 
