@@ -9,18 +9,20 @@ use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::offer::Offer;
-use clientmcp_core::mcp::outcome::{Failure, Outcome, Reply};
+use clientmcp_core::mcp::outcome::{Failure, Reply};
 use clientmcp_core::mcp::request::Request;
 use clientmcp_core::mcp::version::Era;
 use clientmcp_core::registration::Kind;
 use clientmcp_core::token::CallGrant;
-use clientmcp_proto::v1::{self, absent, outcome, refused};
+use clientmcp_proto::v1::{self, absent};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::delivery::{Abandoned, Delivery, Loss, Next};
+use crate::abandoned::Abandoned;
+use crate::delivery::{Delivery, Next, Over};
 use crate::gateway::Gateway;
+use crate::limits;
 use crate::links::{End, Event, InFlight, News, NotSent, Run};
 use crate::metrics::Held;
 use crate::placement::{Route, Unplaced};
@@ -56,9 +58,9 @@ pub(crate) struct Call {
     /// What it was checked against last.
     known: Option<Arc<Known>>,
     checks: usize,
-    /// The instance that it is for. Nobody else gets it once it has left.
-    app: Option<App>,
     delivery: Delivery,
+    /// An app that remembers no calls is looked for until then.
+    orphaned_until: Option<Instant>,
     route: Route,
     /// While it is between holders.
     abandoned: Abandoned,
@@ -98,8 +100,8 @@ impl Call {
             deadline: begun + gateway.config.timings.call_deadline,
             known: None,
             checks: 0,
-            app: None,
             delivery: Delivery::default(),
+            orphaned_until: None,
             abandoned: Abandoned::new(gateway, grant.client_id()),
             route: gateway.placement.route(grant.client_id()),
             _counted: gateway.metrics.call_begun(),
@@ -117,8 +119,8 @@ impl Call {
                 Stage::Checked => self.send().await,
                 Stage::Orphaned(run) => self.attach(run).await,
                 Stage::Sent(in_flight, run) => match self.await_end(in_flight, &events).await {
-                    Ok(end) => self.handle_end(&run, end),
-                    Err(verdict) => Err(verdict),
+                    Some(end) => self.handle_end(&run, end),
+                    None => Err(self.timed_out()),
                 },
             };
             match step {
@@ -126,8 +128,6 @@ impl Call {
                 Err(verdict) => break verdict,
             }
         };
-        self.abandoned.disarm();
-        let verdict = self.in_truth(verdict);
         let label = verdict.label();
         self.gateway.metrics.call_ended(label, self.begun.elapsed());
         tracing::debug!(call = %self.id, client_id = %self.client_id, outcome = label, "call ended");
@@ -137,23 +137,24 @@ impl Call {
         }
     }
 
-    /// Waits for the link's last word, or for the deadline: the app is told to stop then.
+    /// Waits for the link's last word. `None`: the deadline has passed, and the app is told to
+    /// stop.
     async fn await_end(
         &mut self,
         mut in_flight: InFlight,
         events: &mpsc::Sender<Event>,
-    ) -> Result<End, Verdict> {
+    ) -> Option<End> {
         let mut deadline = pin!(tokio::time::sleep_until(self.deadline));
         loop {
             let news = tokio::select! {
                 news = in_flight.next() => news,
                 () = &mut deadline => {
                     in_flight.cancel(v1::cancel::Reason::Timeout);
-                    return Err(self.timed_out());
+                    return None;
                 }
             };
             match news {
-                News::End(end) => return Ok(end),
+                News::End(end) => return Some(end),
                 // A slow agent is waited for: what comes meanwhile is dropped by the link. A
                 // legacy agent may be gone while its call runs on.
                 News::Event(event) => {
@@ -170,7 +171,7 @@ impl Call {
     async fn check_against_registration(&mut self, fresh: bool) -> Result<Stage, Verdict> {
         self.checks += 1;
         if self.checks > CHECKS {
-            return Err(undelivered());
+            return Err(self.undelivered());
         }
         let remembered = self.gateway.registrations.recall(&self.client_id);
         let (known, app) = match remembered.filter(|_| !fresh) {
@@ -178,12 +179,12 @@ impl Call {
             None => self.describe().await?,
         };
         self.known = Some(known.clone());
-        self.app = app;
+        self.delivery.aim(app);
         let wanted = match (self.check)(&self.request, &known.offer) {
             Ok(wanted) => wanted,
             // What is remembered must not refuse what the app offers by now.
             Err(_) if !fresh => return Ok(Stage::Unchecked { fresh: true }),
-            Err(reply) => return Err(Verdict::Refused(reply)),
+            Err(reply) => return Err(self.unless_it_ran(Verdict::Refused(reply))),
         };
         let timings = &self.gateway.config.timings;
         let wanted = wanted.unwrap_or(timings.call_deadline);
@@ -198,11 +199,11 @@ impl Call {
             .registrations
             .describe(&self.client_id, session)
             .await
-            .map_err(|error| self.refuse(error.into()))?;
+            .map_err(|error| self.unless_it_ran(self.refuse(error.into())))?;
         let absent = described.absent.unwrap_or_default();
         let known = described
             .known
-            .ok_or_else(|| Verdict::Failed(self.absent(&absent)))?;
+            .ok_or_else(|| self.verdict(Over::Absent(absent)))?;
         Ok((known, described.app))
     }
 
@@ -212,8 +213,8 @@ impl Call {
             () = tokio::time::sleep_until(self.deadline) => return Err(self.too_late()),
         };
         let peer = placed.map_err(|unplaced| match unplaced {
-            Unplaced::NoNode => self.refuse(refusal::no_node()),
-            Unplaced::OutOfReach => undelivered(),
+            Unplaced::NoNode => self.unless_it_ran(self.refuse(refusal::no_node())),
+            Unplaced::OutOfReach => self.undelivered(),
         })?;
         let run = peer.run();
         match peer.start(self.frame(), self.request.params.raw.clone().into_bytes()) {
@@ -226,8 +227,13 @@ impl Call {
                 self.route.not_here(&run);
                 Ok(Stage::Checked)
             }
-            Err(NotSent::Full) => Err(Verdict::Failed(Failure::busy(BUSY_RETRY_MS))),
-            Err(NotSent::TooLarge) => Err(self.refuse(RpcError::too_large(REQUEST_BODY_BYTES))),
+            // The link is full, and there was room for it before.
+            Err(NotSent::Full) if self.delivery.may_have_run() => {
+                self.route.not_here(&run);
+                Ok(Stage::Checked)
+            }
+            Err(NotSent::Full) => Err(self.verdict(Over::Busy)),
+            Err(NotSent::TooLarge) => Err(self.verdict(Over::TooLarge)),
         }
     }
 
@@ -252,10 +258,7 @@ impl Call {
             root_id: Bytes::copy_from_slice(self.id.as_bytes()),
             round: 0,
             attempt: self.delivery.attempt(),
-            instance: self
-                .app
-                .as_ref()
-                .map_or_else(String::new, |app| app.instance.clone()),
+            instance: self.delivery.instance(),
             attach_only: self.delivery.attach_only(),
             unreachable: self.gateway.placement.unreachable(),
             tools_hash: hash(Kind::Tools),
@@ -274,109 +277,72 @@ impl Call {
     }
 
     fn handle_end(&mut self, run: &Run, end: End) -> Result<Stage, Verdict> {
-        match end {
-            End::Outcome(outcome) => self.handle_outcome(run, outcome),
-            End::Moved(to) => {
-                let next = self.redeliver(Loss::Moved)?;
-                self.gateway.metrics.redirects.inc();
-                self.route.elsewhere(run, &to);
-                Ok(next)
-            }
-            End::LinkLost {
-                not_delivered: true,
-            } => {
-                self.route.not_here(run);
-                Ok(Stage::Checked)
-            }
-            End::LinkLost {
-                not_delivered: false,
-            } => self.redeliver(Loss::Run(run.clone())),
-        }
-    }
-
-    /// The call may have reached the app, and its answer will not come on this way any more.
-    fn redeliver(&mut self, loss: Loss) -> Result<Stage, Verdict> {
-        let resumes = self.app.as_ref().is_some_and(|app| app.resumes);
-        let next = self.delivery.handle_loss(loss, resumes);
-        if next != Next::GiveUp {
-            // However long it took so far, its app has the time that apps have to come back.
-            self.route = self.gateway.placement.route(&self.client_id);
+        let attempt = self.delivery.attempt();
+        let next = self.delivery.handle_end(run, end);
+        if self.delivery.attempt() > attempt && !matches!(next, Next::Over(_)) {
             self.abandoned.arm(self.id);
+            self.route.insist();
             self.gateway.metrics.redeliveries.inc();
         }
-        match next {
-            Next::Deliver => Ok(Stage::Checked),
-            Next::Attach(run) => Ok(Stage::Orphaned(run)),
-            Next::GiveUp => Err(Verdict::Failed(Failure::unknown())),
-        }
+        Ok(match next {
+            Next::Over(over) => return Err(self.verdict(over)),
+            Next::Check => Stage::Unchecked { fresh: true },
+            Next::Deliver => {
+                self.route.insist();
+                Stage::Checked
+            }
+            Next::Follow(to) => {
+                self.gateway.metrics.redirects.inc();
+                self.route.elsewhere(run, &to);
+                Stage::Checked
+            }
+            Next::Ask => {
+                self.route.not_here(run);
+                Stage::Checked
+            }
+            Next::Repeat => {
+                self.route.insist();
+                self.route.not_here(run);
+                Stage::Checked
+            }
+            Next::Attach(run) => Stage::Orphaned(run),
+        })
     }
 
     /// Attaches to a call that runs at a node whose link was lost, if the link is back in time.
     async fn attach(&mut self, run: Run) -> Result<Stage, Verdict> {
-        let unknown = || Verdict::Failed(Failure::unknown());
-        let back = self.gateway.placement.comes_up(&run);
-        let back = tokio::time::timeout(self.gateway.config.timings.orphan, back);
-        let peer = back.await.map_err(|_| unknown())?;
-        let in_flight = peer.start(self.frame(), Bytes::new());
-        let in_flight = in_flight.map_err(|_| unknown())?;
-        self.abandoned.disarm();
-        Ok(Stage::Sent(in_flight, run))
+        let orphan = self.gateway.config.timings.orphan;
+        let until = self.orphaned_until.get_or_insert(Instant::now() + orphan);
+        let until = self.deadline.min(*until);
+        loop {
+            let back = self.gateway.placement.comes_up(&run);
+            let back = tokio::time::timeout_at(until, back).await;
+            let Ok(peer) = back else {
+                // Its node gives it up as well.
+                self.abandoned.disarm();
+                return Err(self.verdict(Over::Unknown));
+            };
+            match peer.start(self.frame(), Bytes::new()) {
+                Ok(in_flight) => {
+                    self.abandoned.disarm();
+                    return Ok(Stage::Sent(in_flight, run));
+                }
+                Err(_) => tokio::time::sleep(limits::PLACE_AGAIN).await,
+            }
+        }
     }
 
-    fn handle_outcome(&mut self, run: &Run, outcome: outcome::Outcome) -> Result<Stage, Verdict> {
-        use outcome::Outcome;
-        Err(match outcome {
-            Outcome::Result(result) => Verdict::Result(result),
-            Outcome::Error(error) => Verdict::Error(error),
-            Outcome::Refused(refused) => return self.handle_refusal(run, &refused),
-            Outcome::Elsewhere(to) => return self.redirect(run, &to),
-            Outcome::NotHere(_) => {
-                self.route.not_here(run);
-                return Ok(Stage::Checked);
-            }
-            Outcome::Absent(absent) => Verdict::Failed(self.absent(&absent)),
-            Outcome::Lost(v1::Lost {
-                not_delivered: true,
-                ..
-            }) => {
-                // Proof: it is sent as if it never had been, if there still is time.
-                self.route.not_here(run);
-                return Ok(Stage::Checked);
-            }
-            Outcome::Lost(v1::Lost { r#final: true, .. }) => Verdict::Failed(Failure::unknown()),
-            Outcome::Lost(_) => return self.redeliver(Loss::Socket),
-            Outcome::TimedOut(_) => self.timed_out(),
-            Outcome::Cancelled(_) => Verdict::Cancelled,
-        })
-    }
-
-    fn handle_refusal(&mut self, run: &Run, refused: &v1::Refused) -> Result<Stage, Verdict> {
-        use refused::Why;
-        Err(match refused.why() {
-            // It ran before, so there was room for it, and there will be.
-            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait
-                if self.delivery.attempt() > 0 =>
-            {
-                self.route.not_here(run);
-                return Ok(Stage::Checked);
-            }
-            Why::Stale | Why::OtherInstance => return Ok(Stage::Unchecked { fresh: true }),
-            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait => {
-                Verdict::Failed(Failure::busy(BUSY_RETRY_MS))
-            }
-            Why::TooLarge => self.refuse(RpcError::too_large(REQUEST_BODY_BYTES)),
-            Why::SessionEnded => self.refuse(RpcError::session_not_found()),
-            // Somebody else has sent this ID, which cannot be; or it was sent before.
-            Why::Duplicate | Why::Unspecified => Verdict::Failed(Failure::unknown()),
-        })
-    }
-
-    fn redirect(&mut self, run: &Run, to: &v1::Elsewhere) -> Result<Stage, Verdict> {
-        self.gateway.metrics.redirects.inc();
-        if self.route.elsewhere(run, to) {
-            Ok(Stage::Checked)
-        } else {
-            Err(undelivered())
+    fn verdict(&self, over: Over) -> Verdict {
+        match over {
+            Over::Result(result) => Verdict::Result(result),
+            Over::Error(error) => Verdict::Error(error),
+            Over::Absent(absent) => self.unless_it_ran(Verdict::Failed(self.absent(&absent))),
+            Over::Busy => Verdict::Failed(Failure::busy(BUSY_RETRY_MS)),
+            Over::TooLarge => self.refuse(RpcError::too_large(REQUEST_BODY_BYTES)),
+            Over::SessionEnded => self.refuse(RpcError::session_not_found()),
+            Over::TimedOut => self.timed_out(),
+            Over::Cancelled => Verdict::Cancelled,
+            Over::Unknown => Verdict::Failed(Failure::unknown()),
         }
     }
 
@@ -398,31 +364,28 @@ impl Call {
 
     /// The deadline has passed before the call could be sent.
     fn too_late(&self) -> Verdict {
-        match self.delivery.attempt() {
-            0 => undelivered(),
-            _ => self.timed_out(),
+        if self.delivery.may_have_run() {
+            self.timed_out()
+        } else {
+            self.undelivered()
         }
     }
 
+    fn undelivered(&self) -> Verdict {
+        let failure = Failure::not_delivered(UNDELIVERED_RETRY_MS);
+        self.unless_it_ran(Verdict::Failed(failure))
+    }
+
     /// Of a call that was delivered before, nobody can say that it did not run.
-    fn in_truth(&self, verdict: Verdict) -> Verdict {
-        let again = self.delivery.attempt() > 0;
-        match verdict {
-            Verdict::Failed(failure)
-                if again && matches!(failure.outcome, Outcome::Offline | Outcome::NotDelivered) =>
-            {
-                Verdict::Failed(Failure::unknown())
-            }
-            Verdict::Refused(_) if again => Verdict::Failed(Failure::unknown()),
-            verdict => verdict,
+    fn unless_it_ran(&self, verdict: Verdict) -> Verdict {
+        if self.delivery.may_have_run() {
+            self.verdict(Over::Unknown)
+        } else {
+            verdict
         }
     }
 
     fn refuse(&self, error: RpcError) -> Verdict {
         Verdict::Refused(Reply::Error(self.request.refuse(error)))
     }
-}
-
-fn undelivered() -> Verdict {
-    Verdict::Failed(Failure::not_delivered(UNDELIVERED_RETRY_MS))
 }

@@ -1,56 +1,98 @@
-//! When a call is delivered again, and when not (SPEC.md §7.4).
-
-use std::sync::{Arc, Weak};
+//! Deliveries of one call: what follows from what became of each (SPEC.md §7.4).
+//!
+//! Pure: the last word of a link goes in, the next step comes out. Two rules hold throughout. A
+//! call goes to one instance of its app alone once it may have reached it. And of a call that may
+//! have reached its app nobody says that it did not run: whatever keeps it from its answer after
+//! that is [`Over::Unknown`].
 
 use bytes::Bytes;
-use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::RUNS_LOST_PER_CALL;
-use tokio::runtime::Handle;
-use uuid::Uuid;
+use clientmcp_proto::v1::{self, outcome::Outcome, refused::Why};
 
-use crate::gateway::Gateway;
-use crate::links::Run;
+use crate::links::{End, Run};
+use crate::registrations::App;
 
-/// Deliveries of one call: how many there were, and what became of them.
+/// Where a call stands.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
+    /// The instance that the call is for, where that is known.
+    app: Option<App>,
     attempt: u32,
     attach_only: bool,
     /// Runs of nodes that were lost under the call since it last made progress.
     runs_lost: Vec<Run>,
 }
 
-/// How a call was lost that may have reached its app.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// With the link to this run of a node: the node may be gone.
-    Run(Run),
-    /// With the app's socket; the node said so.
-    Socket,
-    /// The app has moved, and its calls with it.
-    Moved,
+/// What follows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Next {
+    /// Nothing: this is how it ended.
+    Over(Over),
+    /// It did not reach its app, which is another one than it was checked for: it is checked again.
+    Check,
+    /// It is delivered, to whichever node answers for its app.
+    Deliver,
+    /// The same, and this node is said to answer for it.
+    Follow(v1::Elsewhere),
+    /// The same, a moment later: the node that was asked could not say.
+    Ask,
+    /// The same, a moment later, for as long as it takes: there was no room for it, or it was taken
+    /// back.
+    Repeat,
+    /// Its app remembers no calls: it is looked for at this run, and started nowhere.
+    Attach(Run),
 }
 
-/// What follows from a loss.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It is delivered again, to the same instance.
-    Deliver,
-    /// It is attached to where it runs, and started nowhere.
-    Attach(Run),
-    /// Nobody can say any more how it ends.
-    GiveUp,
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Over {
+    /// With the app's result.
+    Result(Bytes),
+    /// With the app's error.
+    Error(Bytes),
+    /// Not delivered: the app is not connected.
+    Absent(v1::Absent),
+    /// Not delivered: the app has no room for it.
+    Busy,
+    /// Not delivered: it is too large.
+    TooLarge,
+    /// Not delivered: its session was ended.
+    SessionEnded,
+    /// Its deadline has passed.
+    TimedOut,
+    /// It was cancelled through another router.
+    Cancelled,
+    /// Nobody can say how.
+    Unknown,
 }
 
 impl Delivery {
+    /// The call was checked for this app. Does nothing once it may have reached another.
+    pub(crate) fn aim(&mut self, app: Option<App>) {
+        if !self.may_have_run() {
+            self.app = app;
+        }
+    }
+
+    /// The instance that the call is for; empty if none is known.
+    pub(crate) fn instance(&self) -> String {
+        let app = self.app.as_ref();
+        app.map_or_else(String::new, |app| app.instance.clone())
+    }
+
     /// 0 for the first delivery.
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// The app remembers no calls: it must not get this one twice.
+    /// Whether the call must not be started any more.
     pub(crate) fn attach_only(&self) -> bool {
         self.attach_only
+    }
+
+    /// Whether an earlier delivery may have reached the app.
+    pub(crate) fn may_have_run(&self) -> bool {
+        self.attempt > 0
     }
 
     /// The call makes progress: whatever was lost before was not its fault.
@@ -58,137 +100,101 @@ impl Delivery {
         self.runs_lost.clear();
     }
 
-    /// The call was lost; `resumes` if its app remembers calls.
-    pub(crate) fn handle_loss(&mut self, loss: Loss, resumes: bool) -> Next {
+    /// The link to `run` said its last word on the present delivery.
+    pub(crate) fn handle_end(&mut self, run: &Run, end: End) -> Next {
+        match end {
+            End::Outcome(outcome) => self.handle_outcome(run, outcome),
+            End::Moved(to) => self.handle_loss(Next::Follow(to)),
+            End::LinkLost {
+                not_delivered: true,
+            } => self.unless_attached(run, Next::Deliver),
+            End::LinkLost {
+                not_delivered: false,
+            } => self.handle_lost_run(run),
+        }
+    }
+
+    fn handle_outcome(&mut self, run: &Run, outcome: Outcome) -> Next {
+        Next::Over(match outcome {
+            Outcome::Result(result) => Over::Result(result),
+            Outcome::Error(error) => Over::Error(error),
+            Outcome::TimedOut(_) => Over::TimedOut,
+            Outcome::Cancelled(_) => Over::Cancelled,
+            Outcome::Refused(refused) => return self.handle_refusal(run, refused.why()),
+            Outcome::Absent(absent) => self.unless_it_ran(Over::Absent(absent)),
+            // What an app does not remember is gone with its socket.
+            Outcome::Elsewhere(_) | Outcome::Lost(_) if self.attach_only => Over::Unknown,
+            Outcome::Elsewhere(to) => return Next::Follow(to),
+            Outcome::NotHere(_) => return self.unless_attached(run, Next::Ask),
+            Outcome::Lost(v1::Lost { r#final: true, .. }) => Over::Unknown,
+            Outcome::Lost(v1::Lost {
+                not_delivered: true,
+                ..
+            }) => return Next::Repeat,
+            Outcome::Lost(_) => return self.handle_loss(Next::Deliver),
+        })
+    }
+
+    fn handle_refusal(&self, run: &Run, why: Why) -> Next {
+        match why {
+            Why::Stale | Why::OtherInstance if !self.may_have_run() => Next::Check,
+            Why::Stale | Why::OtherInstance => Next::Over(Over::Unknown),
+            // There was room for it before, and there will be.
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait if self.may_have_run() => {
+                self.unless_attached(run, Next::Repeat)
+            }
+            Why::TooManyCalls | Why::QueueFull | Why::TooManyWait => Next::Over(Over::Busy),
+            Why::TooLarge => Next::Over(self.unless_it_ran(Over::TooLarge)),
+            Why::SessionEnded => Next::Over(self.unless_it_ran(Over::SessionEnded)),
+            // Somebody else has sent this ID, which cannot be; or it was sent before.
+            Why::Duplicate | Why::Unspecified => Next::Over(Over::Unknown),
+        }
+    }
+
+    /// The app lost its socket, or has moved. An app that remembers calls gets it again.
+    fn handle_loss(&mut self, again: Next) -> Next {
         self.attempt += 1;
-        if let Loss::Run(run) = &loss
-            && !self.runs_lost.contains(run)
-        {
+        match &self.app {
+            Some(app) if app.resumes => again,
+            _ => Next::Over(Over::Unknown),
+        }
+    }
+
+    /// The link was lost: the node may be gone, or only the way to it.
+    fn handle_lost_run(&mut self, run: &Run) -> Next {
+        if !self.runs_lost.contains(run) {
             self.runs_lost.push(run.clone());
         }
+        // A call that kills nodes must not walk through the cluster.
         if self.runs_lost.len() >= RUNS_LOST_PER_CALL {
-            // A call that kills nodes must not walk through the cluster.
-            return Next::GiveUp;
+            return Next::Over(Over::Unknown);
         }
-        match loss {
-            _ if resumes => Next::Deliver,
-            Loss::Run(run) => {
+        match self.handle_loss(Next::Deliver) {
+            Next::Over(_) => {
                 self.attach_only = true;
-                Next::Attach(run)
+                Next::Attach(run.clone())
             }
-            Loss::Socket | Loss::Moved => Next::GiveUp,
-        }
-    }
-}
-
-/// Cancels a call that is given up while it is between holders: its app may run it. It waits for
-/// wherever the app appears.
-#[derive(Debug)]
-pub(crate) struct Abandoned {
-    gateway: Weak<Gateway>,
-    client_id: ClientId,
-    call: Option<Uuid>,
-}
-
-impl Abandoned {
-    pub(crate) fn new(gateway: &Arc<Gateway>, client_id: &ClientId) -> Self {
-        Self {
-            gateway: Arc::downgrade(gateway),
-            client_id: client_id.clone(),
-            call: None,
+            next => next,
         }
     }
 
-    /// The call is between holders.
-    pub(crate) fn arm(&mut self, call: Uuid) {
-        self.call = Some(call);
-    }
-
-    /// It was sent again, or has ended.
-    pub(crate) fn disarm(&mut self) {
-        self.call = None;
-    }
-}
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        let (Some(call), Some(gateway)) = (self.call, self.gateway.upgrade()) else {
-            return;
-        };
-        if Handle::try_current().is_err() {
-            return;
+    fn unless_it_ran(&self, over: Over) -> Over {
+        if self.may_have_run() {
+            Over::Unknown
+        } else {
+            over
         }
-        let client_id = self.client_id.clone();
-        tokio::spawn(async move {
-            let cancelling = async {
-                let mut route = gateway.placement.route(&client_id);
-                if let Ok(peer) = route.next().await {
-                    let call_id = Bytes::copy_from_slice(call.as_bytes());
-                    peer.cancel_wherever(call_id, &client_id);
-                }
-            };
-            tokio::select! {
-                () = cancelling => {}
-                () = gateway.abort.cancelled() => {}
-            }
-        });
+    }
+
+    /// What runs at an app that remembers nothing is looked for nowhere else.
+    fn unless_attached(&self, run: &Run, next: Next) -> Next {
+        if self.attach_only {
+            Next::Attach(run.clone())
+        } else {
+            next
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clientmcp_core::ids::{Incarnation, MemberId};
-
-    fn run(n: u64) -> Run {
-        Run {
-            member: MemberId::parse("node").unwrap(),
-            incarnation: Incarnation(n),
-        }
-    }
-
-    #[test]
-    fn an_app_that_remembers_gets_it_again() {
-        let mut delivery = Delivery::default();
-        for (n, loss) in [Loss::Socket, Loss::Moved, Loss::Run(run(1)), Loss::Socket]
-            .into_iter()
-            .enumerate()
-        {
-            assert_eq!(delivery.attempt() as usize, n);
-            assert_eq!(delivery.handle_loss(loss, true), Next::Deliver);
-            assert!(!delivery.attach_only());
-        }
-    }
-
-    #[test]
-    fn an_app_that_does_not_is_attached_to_where_it_is() {
-        let mut delivery = Delivery::default();
-        let next = delivery.handle_loss(Loss::Run(run(1)), false);
-        assert_eq!(next, Next::Attach(run(1)));
-        assert!(delivery.attach_only() && delivery.attempt() == 1);
-        assert_eq!(delivery.handle_loss(Loss::Socket, false), Next::GiveUp);
-        let mut delivery = Delivery::default();
-        assert_eq!(delivery.handle_loss(Loss::Moved, false), Next::GiveUp);
-    }
-
-    #[test]
-    fn a_call_that_kills_nodes_is_given_up() {
-        let mut delivery = Delivery::default();
-        let mut lose = |n| delivery.handle_loss(Loss::Run(run(n)), true);
-        assert_eq!(lose(1), Next::Deliver);
-        assert_eq!(lose(1), Next::Deliver, "the same run again, after a blip");
-        assert_eq!(lose(2), Next::Deliver);
-        assert_eq!(lose(3), Next::GiveUp);
-    }
-
-    #[test]
-    fn progress_clears_the_call_of_suspicion() {
-        let mut delivery = Delivery::default();
-        for n in 0..10 {
-            assert_eq!(delivery.handle_loss(Loss::Run(run(n)), true), Next::Deliver);
-            if n % 2 == 1 {
-                delivery.handle_progress();
-            }
-        }
-    }
-}
+mod tests;

@@ -53,6 +53,20 @@ impl Gateway {
         }
         verified
     }
+
+    /// Whether agents and apps may be sent here: a node can be reached, or there is none at all,
+    /// so that no other router is any better. A router that has another secret than the nodes
+    /// reaches none.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub(crate) fn readiness(&self) -> Result<(), String> {
+        if self.links.is_any_up() || self.placement.view().nodes().next().is_none() {
+            Ok(())
+        } else {
+            Err("no node can be reached".to_owned())
+        }
+    }
 }
 
 /// The time in seconds since 1970, by this machine's clock.

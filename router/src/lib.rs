@@ -5,6 +5,7 @@
 //! and `app` the apps' side. Below them, `calls` carries one call to its one answer, `placement`
 //! knows which node to ask, and `links` are the ways there.
 
+mod abandoned;
 mod agent;
 mod answer;
 mod app;

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::bounded::Bounded;
 use crate::limits;
-use crate::links::{Links, Peer, Run};
+use crate::links::{Links, Peer, Run, Standing};
 
 /// Why nobody could be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +31,29 @@ pub(crate) enum Unplaced {
 }
 
 /// Whom to ask for a client ID.
-#[derive(Debug)]
-enum Place {
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place<P> {
     /// This node.
-    Up(Arc<Peer>),
+    Up(P),
     /// This one, once the link to it stands that is being established.
     Coming(Run),
     /// Nobody can be reached.
     Down,
+}
+
+/// The first that can be reached, in the order in which they are given; `None` if there are none.
+/// One whose link was lost, or could not be established, is passed over at once. One whose link is
+/// being established for the first time is waited for.
+fn first<P>(candidates: impl Iterator<Item = (Run, Standing<P>)>) -> Option<Place<P>> {
+    let mut nobody = None;
+    for (run, standing) in candidates {
+        match standing {
+            Standing::Up(peer) => return Some(Place::Up(peer)),
+            Standing::Coming => return Some(Place::Coming(run)),
+            Standing::Down => nobody = Some(Place::Down),
+        }
+    }
+    nobody
 }
 
 /// A node that is not the owner and holds a client ID all the same.
@@ -55,6 +70,8 @@ pub(crate) struct Placement {
     views: watch::Receiver<Arc<View>>,
     holders: Mutex<Bounded<ClientId, Holder>>,
     patience: Duration,
+    /// Apps that were lost are expected back for so long.
+    grace: Duration,
     /// As long as it takes to see a node that others see already.
     acquaintance: Duration,
 }
@@ -72,6 +89,7 @@ impl Placement {
             // A node that dies unseen leaves the ring within a lease and a heartbeat.
             acquaintance: timings.heartbeat * 2,
             patience: timings.lease + timings.heartbeat * 2 + timings.probe_timeout,
+            grace: timings.grace,
         }
     }
 
@@ -104,6 +122,7 @@ impl Placement {
             placement: self.clone(),
             client_id: client_id.clone(),
             deadline: Instant::now() + self.patience,
+            insists: false,
             redirects: 0,
             again: None,
             stranger_until: None,
@@ -112,7 +131,7 @@ impl Placement {
 
     /// Whom to ask: the holder that is known; else the owner or, as long as it is out of reach,
     /// the next on the ring: there the app and its calls meet.
-    fn place(&self, client_id: &ClientId) -> Option<Place> {
+    fn place(&self, client_id: &ClientId) -> Option<Place<Arc<Peer>>> {
         let view = self.view();
         let holder = self
             .holders()
@@ -120,15 +139,23 @@ impl Placement {
             .map(|holder| holder.run.clone());
         let successors = view.ring().successors(client_id);
         let members = successors.filter_map(|id| view.member(id).map(Run::of));
-        let mut nobody = None;
-        for run in holder.into_iter().chain(members) {
-            match self.links.peer(&run) {
-                Some(peer) if peer.is_up() => return Some(Place::Up(peer)),
-                Some(peer) if peer.is_down() => nobody = Some(Place::Down),
-                _ => return Some(Place::Coming(run)),
-            }
-        }
-        nobody
+        let candidates = holder.into_iter().chain(members);
+        first(candidates.map(|run| {
+            let standing = self.links.standing(&run);
+            (run, standing)
+        }))
+    }
+
+    /// Who may take the socket of an app: in the order in which its calls look for it, those that
+    /// cannot be reached last.
+    pub(crate) fn takers(&self, client_id: &ClientId) -> Vec<Arc<Peer>> {
+        let view = self.view();
+        let successors = view.ring().successors(client_id);
+        let mut peers: Vec<_> = successors
+            .filter_map(|id| self.links.peer(&Run::of(view.member(id)?)))
+            .collect();
+        peers.sort_by_key(|peer| !peer.is_up());
+        peers
     }
 
     /// Runs that this router cannot reach, or knows to be gone: whoever is asked must not send it
@@ -137,16 +164,16 @@ impl Placement {
         let view = self.view();
         let gone = view.lost().iter().map(|lost| Run::of(&lost.member));
         let gone = gone.filter(|run| self.peer(run).is_none());
-        let mut unreachable = self.links.down();
-        unreachable.extend(gone.map(|run| run.target()));
-        unreachable
+        let unreachable = self.links.down().into_iter().chain(gone);
+        unreachable.map(|run| run.target()).collect()
     }
 
     /// Whether it is of no use to ask this run.
     fn is_out_of_reach(&self, run: &Run) -> bool {
-        match self.links.peer(run) {
-            Some(peer) => peer.is_down(),
-            None => {
+        match self.links.standing(run) {
+            Standing::Up(_) => false,
+            Standing::Down => true,
+            Standing::Coming => {
                 let view = self.view();
                 let known = view.whereabouts(&run.member, run.incarnation);
                 matches!(known, Whereabouts::Lost(_))
@@ -180,12 +207,15 @@ impl Placement {
     }
 }
 
-/// One search for a node that answers: bounded in redirects and in time.
+/// One search for a node that answers: bounded in time, and in redirects that follow each other
+/// without a pause.
 #[derive(Debug)]
 pub(crate) struct Route {
     placement: Arc<Placement>,
     client_id: ClientId,
     deadline: Instant,
+    /// That no node is ready is waited out.
+    insists: bool,
     redirects: usize,
     /// Not before: the last answer was of no use, and nothing has changed yet.
     again: Option<Instant>,
@@ -212,9 +242,9 @@ impl Route {
             links.borrow_and_update();
             views.borrow_and_update();
             let coming = match self.placement.place(&self.client_id) {
-                None => return Err(Unplaced::NoNode),
+                None if !self.insists => return Err(Unplaced::NoNode),
+                None | Some(Place::Down) => None,
                 Some(Place::Up(peer)) => return Ok(peer),
-                Some(Place::Down) => None,
                 // One that is gone holds nothing.
                 Some(Place::Coming(run)) if self.is_gone(&run) => {
                     self.placement.forget(&self.client_id, &run);
@@ -237,33 +267,47 @@ impl Route {
         }
     }
 
-    /// The node that was asked named another one. `false`: too many did.
-    pub(crate) fn elsewhere(&mut self, asked: &Run, to: &v1::Elsewhere) -> bool {
-        self.redirects += 1;
+    /// Begins anew for a call that was on its way already: nodes have as long to be there again as
+    /// its app has to come back.
+    pub(crate) fn insist(&mut self) {
+        self.insists = true;
+        self.redirects = 0;
+        self.deadline = Instant::now() + self.placement.grace + self.placement.patience;
+    }
+
+    /// The node that was asked named another one. That one is asked next, if it can be reached.
+    /// Else others reach it, and then so will this router, through one of them; or they are about
+    /// to learn that it is gone. They are asked again a moment later then, and so are nodes that
+    /// name each other.
+    pub(crate) fn elsewhere(&mut self, asked: &Run, to: &v1::Elsewhere) {
+        self.placement.forget(&self.client_id, asked);
         let Ok(member) = MemberId::parse(&to.node_id) else {
-            return false;
+            return self.pause();
         };
         let run = Run {
             member,
             incarnation: Incarnation(to.incarnation),
         };
-        self.placement.forget(&self.client_id, asked);
+        self.placement.links.introduce(&run, &to.address);
         if self.placement.is_out_of_reach(&run) {
-            // Others reach it, and then so will this router, through one of them; or they are about
-            // to learn that it is gone.
-            self.redirects -= 1;
-            self.again = Some(Instant::now() + limits::PLACE_AGAIN);
-        } else {
-            self.placement.links.introduce(&run, &to.address);
-            self.placement.learn(&self.client_id, run, Epoch(to.epoch));
+            return self.pause();
         }
-        self.redirects <= REDIRECTS
+        self.placement.learn(&self.client_id, run, Epoch(to.epoch));
+        self.redirects += 1;
+        if self.redirects > REDIRECTS {
+            self.redirects = 0;
+            self.pause();
+        }
     }
 
     /// The node that was asked could not say, or gave no answer: it is asked again a moment
     /// later, or whoever takes its place.
     pub(crate) fn not_here(&mut self, asked: &Run) {
         self.placement.forget(&self.client_id, asked);
+        self.pause();
+    }
+
+    fn pause(&mut self) {
         self.again = Some(Instant::now() + limits::PLACE_AGAIN);
     }
 
@@ -280,5 +324,39 @@ impl Route {
             }
         };
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(n: u64) -> Run {
+        Run {
+            member: MemberId::parse(&format!("node-{n}")).unwrap(),
+            incarnation: Incarnation(n),
+        }
+    }
+
+    /// Node 1 is the known holder, the others follow on the ring.
+    fn place(standings: &[Standing<u64>]) -> Option<Place<u64>> {
+        let runs = (1..).map(run);
+        first(runs.zip(standings.iter().cloned()))
+    }
+
+    #[test]
+    fn the_first_that_can_be_reached_is_asked() {
+        use Standing::{Coming, Down, Up};
+        for (standings, placed) in [
+            (&[][..], None),
+            (&[Up(1), Up(2)], Some(Place::Up(1))),
+            (&[Down, Up(2), Up(3)], Some(Place::Up(2))),
+            (&[Down, Down, Up(3)], Some(Place::Up(3))),
+            (&[Coming, Up(2)], Some(Place::Coming(run(1)))),
+            (&[Down, Coming, Up(3)], Some(Place::Coming(run(2)))),
+            (&[Down, Down], Some(Place::Down)),
+        ] {
+            assert_eq!(place(standings), placed, "{standings:?}");
+        }
     }
 }

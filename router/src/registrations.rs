@@ -185,9 +185,7 @@ impl Registrations {
                 Some(At::SessionEnded(_)) => return Err(Undescribed::SessionEnded),
                 Some(At::Elsewhere(to)) => {
                     self.metrics.redirects.inc();
-                    if !route.elsewhere(&peer.run(), &to) {
-                        return Err(Undescribed::Unplaced(Unplaced::OutOfReach));
-                    }
+                    route.elsewhere(&peer.run(), &to);
                     continue;
                 }
                 Some(At::NotHere(_)) | None => {

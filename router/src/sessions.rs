@@ -1,8 +1,6 @@
 //! What a router tells the place where a legacy session meets: at the holder of its client ID, or
 //! at the owner.
 
-use std::sync::Arc;
-
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::TOKEN_LEEWAY_S;
 use clientmcp_core::mcp::error::RpcError;
@@ -27,32 +25,14 @@ pub(crate) async fn cancel(
     request_id: &RequestId,
     reason: Option<String>,
 ) -> Result<(), RpcError> {
-    let request = v1::CancelRequestRequest {
+    let word = Word::Cancel(v1::CancelRequestRequest {
         target: None,
         client_id: client_id.to_string(),
         session_id: session.key.as_str().to_owned(),
         request_id: request_id.as_json().to_owned().into(),
         reason: reason.unwrap_or_default(),
-    };
-    tell(gateway, client_id, |peer| {
-        let request = request.clone();
-        async move {
-            use cancel_request_response::At;
-            let mut client = peer.bridge().client();
-            let request = v1::CancelRequestRequest {
-                target: peer.target(),
-                ..request
-            };
-            let response = peer.bridge().within(client.cancel_request(request)).await?;
-            Ok(match response.at {
-                Some(At::Accepted(_)) => Said::Accepted,
-                Some(At::SessionEnded(_)) => Said::SessionEnded,
-                Some(At::Elsewhere(to)) => Said::Elsewhere(to),
-                Some(At::NotHere(_)) | None => Said::NotHere,
-            })
-        }
-    })
-    .await
+    });
+    tell(gateway, client_id, &word).await
 }
 
 /// Ends a session: from here on it is unknown to every router.
@@ -65,49 +45,80 @@ pub(crate) async fn end(
     session: &Session,
 ) -> Result<(), RpcError> {
     let left = session.expires_at.saturating_sub(unix_seconds());
-    let request = v1::EndSessionRequest {
+    let word = Word::End(v1::EndSessionRequest {
         target: None,
         client_id: client_id.to_string(),
         session_id: session.key.as_str().to_owned(),
         ttl_s: left.saturating_add(TOKEN_LEEWAY_S + 1),
-    };
-    tell(gateway, client_id, |peer| {
-        let request = request.clone();
-        async move {
-            use end_session_response::At;
-            let mut client = peer.bridge().client();
-            let request = v1::EndSessionRequest {
-                target: peer.target(),
-                ..request
-            };
-            let response = peer.bridge().within(client.end_session(request)).await?;
-            Ok(match response.at {
-                Some(At::Accepted(_)) => Said::Accepted,
-                Some(At::SessionEnded(_)) => Said::SessionEnded,
-                Some(At::Elsewhere(to)) => Said::Elsewhere(to),
-                Some(At::NotHere(_)) | None => Said::NotHere,
-            })
-        }
-    })
-    .await
+    });
+    tell(gateway, client_id, &word).await
 }
 
-enum Said {
+/// What is told.
+enum Word {
+    Cancel(v1::CancelRequestRequest),
+    End(v1::EndSessionRequest),
+}
+
+/// What a node says to that.
+enum Answer {
     Accepted,
     SessionEnded,
     Elsewhere(v1::Elsewhere),
     NotHere,
 }
 
+impl Word {
+    async fn tell(&self, peer: &Peer) -> Result<Answer, Silence> {
+        let bridge = peer.bridge();
+        let mut client = bridge.client();
+        Ok(match self {
+            Word::Cancel(request) => {
+                let request = v1::CancelRequestRequest {
+                    target: peer.target(),
+                    ..request.clone()
+                };
+                let response = bridge.within(client.cancel_request(request)).await?;
+                response.at.into()
+            }
+            Word::End(request) => {
+                let request = v1::EndSessionRequest {
+                    target: peer.target(),
+                    ..request.clone()
+                };
+                let response = bridge.within(client.end_session(request)).await?;
+                response.at.into()
+            }
+        })
+    }
+}
+
+impl From<Option<cancel_request_response::At>> for Answer {
+    fn from(at: Option<cancel_request_response::At>) -> Self {
+        use cancel_request_response::At;
+        match at {
+            Some(At::Accepted(_)) => Answer::Accepted,
+            Some(At::SessionEnded(_)) => Answer::SessionEnded,
+            Some(At::Elsewhere(to)) => Answer::Elsewhere(to),
+            Some(At::NotHere(_)) | None => Answer::NotHere,
+        }
+    }
+}
+
+impl From<Option<end_session_response::At>> for Answer {
+    fn from(at: Option<end_session_response::At>) -> Self {
+        use end_session_response::At;
+        match at {
+            Some(At::Accepted(_)) => Answer::Accepted,
+            Some(At::SessionEnded(_)) => Answer::SessionEnded,
+            Some(At::Elsewhere(to)) => Answer::Elsewhere(to),
+            Some(At::NotHere(_)) | None => Answer::NotHere,
+        }
+    }
+}
+
 /// Tells the node that knows; telling it twice does no harm.
-async fn tell<F>(
-    gateway: &Gateway,
-    client_id: &ClientId,
-    send: impl Fn(Arc<Peer>) -> F,
-) -> Result<(), RpcError>
-where
-    F: Future<Output = Result<Said, Silence>>,
-{
+async fn tell(gateway: &Gateway, client_id: &ClientId, word: &Word) -> Result<(), RpcError> {
     let mut route = gateway.placement.route(client_id);
     loop {
         let peer = route.next().await.map_err(|unplaced| match unplaced {
@@ -115,16 +126,14 @@ where
             Unplaced::OutOfReach => refusal::out_of_reach(),
         })?;
         let run = peer.run();
-        match send(peer).await {
-            Ok(Said::Accepted) => return Ok(()),
-            Ok(Said::SessionEnded) => return Err(RpcError::session_not_found()),
-            Ok(Said::Elsewhere(to)) => {
+        match word.tell(&peer).await {
+            Ok(Answer::Accepted) => return Ok(()),
+            Ok(Answer::SessionEnded) => return Err(RpcError::session_not_found()),
+            Ok(Answer::Elsewhere(to)) => {
                 gateway.metrics.redirects.inc();
-                if !route.elsewhere(&run, &to) {
-                    return Err(refusal::out_of_reach());
-                }
+                route.elsewhere(&run, &to);
             }
-            Ok(Said::NotHere) => route.not_here(&run),
+            Ok(Answer::NotHere) => route.not_here(&run),
             Err(error) => {
                 tracing::debug!(node = %run, %error, "a node was not told");
                 route.not_here(&run);

@@ -332,9 +332,12 @@ fn serve_operators(
     member: Member,
     draining: Arc<AtomicBool>,
 ) -> std::io::Result<AdminServer> {
-    let ready = Arc::new(move || match draining.load(Ordering::Relaxed) {
-        true => Err("draining".to_owned()),
-        false => Ok(()),
+    let ready = Arc::new({
+        let gateway = gateway.clone();
+        move || match draining.load(Ordering::Relaxed) {
+            true => Err("draining".to_owned()),
+            false => gateway.readiness(),
+        }
     });
     let (gateway, membership) = (gateway.clone(), membership.clone());
     let status = Arc::new(move || {

@@ -32,6 +32,7 @@ pub(crate) async fn page(gateway: Arc<Gateway>, membership: Arc<Membership>, own
         "role": own.role,
         "version": own.version,
         "state": view.member(&own.id).map_or(own.state, |member| member.state),
+        "ready": gateway.readiness().is_ok(),
         "storeAnswers": membership.store_answers(),
         "tunnels": gateway.metrics.tunnels(),
         "callsInFlight": gateway.metrics.calls_in_flight(),

@@ -37,6 +37,8 @@ pub(crate) struct Watching {
     client_id: ClientId,
     session: Option<SessionKey>,
     stream: Option<(Run, Streaming<v1::WatchEvent>)>,
+    /// The node that is watched has answered for the client ID.
+    found: bool,
     route: Route,
     seen: Seen,
 }
@@ -55,6 +57,7 @@ impl Watching {
             client_id: client_id.clone(),
             session,
             stream: None,
+            found: false,
             route: placement.route(client_id),
             seen: Seen(seen),
         }
@@ -83,8 +86,7 @@ impl Watching {
             };
             match event {
                 Some(watch_event::Event::State(state)) => {
-                    // The search is over; the next one counts its redirects anew.
-                    self.route = self.placement.route(&self.client_id);
+                    self.found = true;
                     let changed = self.seen.note(state.hashes.as_ref());
                     if !changed.is_empty() {
                         return Sight::Changed(changed);
@@ -139,14 +141,16 @@ impl Watching {
     /// The node named another one.
     fn follow(&mut self, run: &Run, to: &v1::Elsewhere) {
         self.stream = None;
-        if !self.route.elsewhere(run, to) {
-            self.reopen(run);
+        if std::mem::take(&mut self.found) {
+            self.route = self.placement.route(&self.client_id);
         }
+        self.route.elsewhere(run, to);
     }
 
     /// The node has nothing more to say.
     fn reopen(&mut self, run: &Run) {
         self.stream = None;
+        self.found = false;
         self.route = self.placement.route(&self.client_id);
         self.route.not_here(run);
     }

@@ -4,7 +4,6 @@
 //! Nothing outside this file knows how a tunnel is carried.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use clientmcp_core::close::{CloseCode, Closing};
@@ -58,7 +57,8 @@ pub(crate) async fn open(
     client_id: &ClientId,
     app: &HeaderMap,
 ) -> Result<Tunnel, Closing> {
-    for peer in candidates(gateway, client_id) {
+    let takers = gateway.placement.takers(client_id).into_iter();
+    for peer in takers.take(limits::TUNNEL_ATTEMPTS) {
         match open_to(gateway, &peer, app).await {
             Ok(tunnel) => return Ok(tunnel),
             // Its apps are many: others would bring them back to it.
@@ -74,19 +74,6 @@ pub(crate) async fn open(
     }
     let text = "no node takes the socket; try later";
     Err(Closing::new(CloseCode::TryLater, text))
-}
-
-/// Whom to ask, in this order: along the ring, those first whose links stand.
-fn candidates(gateway: &Gateway, client_id: &ClientId) -> Vec<Arc<Peer>> {
-    let view = gateway.placement.view();
-    let mut peers: Vec<Arc<Peer>> = view
-        .ring()
-        .successors(client_id)
-        .filter_map(|id| gateway.links.peer(&Run::of(view.member(id)?)))
-        .collect();
-    peers.sort_by_key(|peer| !peer.is_up());
-    peers.truncate(limits::TUNNEL_ATTEMPTS);
-    peers
 }
 
 async fn open_to(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Result<Tunnel, Refused> {

@@ -19,6 +19,7 @@ use clientmcp_core::limits;
 use clientmcp_core::timings::Timings;
 use clientmcp_proto::link::Limits;
 use clientmcp_proto::v1;
+use rand::seq::IteratorRandom as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -64,6 +65,17 @@ impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.member, self.incarnation)
     }
+}
+
+/// How the link to a run of a node stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing<P> {
+    /// It stands; the node can be asked.
+    Up(P),
+    /// It is being established for the first time.
+    Coming,
+    /// It was lost, or could not be established.
+    Down,
 }
 
 /// The sizes of a link. `queue_bytes` bounds what waits to be sent, or what is half received.
@@ -124,11 +136,25 @@ impl Links {
         self.read().get(run).cloned()
     }
 
+    /// How the link to a run stands.
+    pub(crate) fn standing(&self, run: &Run) -> Standing<Arc<Peer>> {
+        match self.peer(run) {
+            Some(peer) if peer.is_up() => Standing::Up(peer),
+            Some(peer) if peer.is_down() => Standing::Down,
+            _ => Standing::Coming,
+        }
+    }
+
     /// Runs whose links are down.
-    pub(crate) fn down(&self) -> Vec<v1::Target> {
+    pub(crate) fn down(&self) -> Vec<Run> {
         let peers = self.read();
         let down = peers.iter().filter(|(_, peer)| peer.is_down());
-        down.map(|(run, _)| run.target()).collect()
+        down.map(|(run, _)| run.clone()).collect()
+    }
+
+    /// Whether any link stands.
+    pub(crate) fn is_any_up(&self) -> bool {
+        self.read().values().any(|peer| peer.is_up())
     }
 
     /// A node that no view has named yet, but another node has.
@@ -147,13 +173,15 @@ impl Links {
         }
     }
 
-    /// Another node, through which one may be reached that cannot be reached directly.
+    /// Another node, through which one may be reached that cannot be reached directly. Any of
+    /// them: some may not reach it either.
     fn detour(&self, around: &Run) -> Option<Arc<Peer>> {
         let peers = self.read();
-        let mut others = peers
+        let others = peers
             .iter()
             .filter(|(run, peer)| *run != around && peer.is_up() && !peer.is_relayed());
-        others.next().map(|(_, peer)| peer.clone())
+        let (_, peer) = others.choose(&mut rand::rng())?;
+        Some(peer.clone())
     }
 
     /// To be woken when a link comes up or goes down.

@@ -121,9 +121,23 @@ async fn redirects_are_bounded() {
     let (owner, other) = cluster.owner_and_other();
     owner.script().elsewhere = Some(other.as_elsewhere(5));
     other.script().elsewhere = Some(owner.as_elsewhere(6));
-    let answer = cluster.send(&Request::modern_call("fast")).await;
-    let meta = &answer.json()["result"]["_meta"];
+    let call = begin(&cluster, &Request::modern_call("fast")).await;
+    let meta = answer(call).await["result"]["_meta"].clone();
     assert_eq!(meta["dev.clientmcp/outcome"], "not_delivered");
+    // In the time that it took they were not asked without a pause.
+    assert!(owner.asked() + other.asked() < 200);
+}
+
+#[tokio::test]
+async fn nodes_that_name_each_other_for_a_moment_fail_no_call() {
+    let cluster = Cluster::with(2, |_| {}).await;
+    let (owner, other) = cluster.owner_and_other();
+    owner.script().elsewhere = Some(other.as_elsewhere(5));
+    other.script().elsewhere = Some(owner.as_elsewhere(6));
+    let call = begin(&cluster, &Request::modern_call("fast")).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    other.script().elsewhere = None;
+    assert_eq!(answer(call).await["result"]["content"][0]["text"], "ok");
 }
 
 #[tokio::test]
