@@ -209,7 +209,17 @@ async fn judge(
         Whereabouts::Unknown if just_joined(node, &holder).await?.is_some() => {
             Place::Elsewhere(elsewhere(node, &holder))
         }
-        Whereabouts::Unknown => Place::Absent(absent(Why::Gone, node.timings.grace), last),
+        Whereabouts::Unknown => {
+            // If it was replaced, as when a node is killed and started again at once, that was
+            // before this node was there to see it; else its tombstone is gone as well.
+            let is_replaced = view.member(&holder.node).is_some();
+            let ago = if is_replaced {
+                node.membership.now().0
+            } else {
+                node.timings.grace
+            };
+            Place::Absent(absent(why(node, Departure::Lost, ago), ago), last)
+        }
     })
 }
 

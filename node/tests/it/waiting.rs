@@ -49,6 +49,24 @@ async fn a_call_that_waits_learns_that_its_app_came_back_elsewhere() {
     }
 }
 
+/// The new run knows of the old one by the record alone.
+#[tokio::test]
+async fn a_call_waits_at_a_node_that_was_killed_and_started_again() {
+    let world = World::new();
+    let killed = world.node("node-1").await;
+    let mut app = connect(&world, &killed, "node-1").await;
+    resume(&mut app, "i1", 1).await;
+    drop(killed);
+    let node = world.node("node-1").await;
+    let mut link = link(&world, &node, "node-1").await;
+    let sent = link.send(for_instance("i1"), PARAMS);
+    waits(&mut link, sent).await;
+    let mut app = connect(&world, &node, "node-1").await;
+    resume(&mut app, "i1", 2).await;
+    app.echo().await;
+    link.result(sent).await;
+}
+
 #[tokio::test]
 async fn after_a_clean_close_nobody_waits() {
     let world = World::with(|timings| timings.grace = ms(60_000));
