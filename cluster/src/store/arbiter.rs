@@ -147,11 +147,14 @@ impl Stored {
                 previous: self.previous.clone(),
             });
         }
-        let arriving = (&request.instance, request.connection);
-        let present = (&self.holder.instance, self.holder.connection);
+        let is_behind = |other: &Holder| {
+            let arriving = (&request.instance, request.connection);
+            precedence(arriving, (&other.instance, other.connection)) == Precedence::Late
+        };
         let late = repeated
             || self.nonces.contains(&request.nonce)
-            || precedence(arriving, present) == Precedence::Late;
+            || is_behind(&self.holder)
+            || self.previous.as_ref().is_some_and(is_behind);
         late.then(|| Claimed::Late {
             holder: self.holder.clone(),
         })

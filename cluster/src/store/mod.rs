@@ -112,9 +112,9 @@ pub enum Claimed {
         /// Who must be told to let go.
         previous: Option<Holder>,
     },
-    /// This register is late and gets nothing: its instance has claimed with a higher connection
-    /// number, or this very request (by its nonce) was granted before and has been displaced or
-    /// released since.
+    /// This register is late and gets nothing: its instance holds, or was displaced by the
+    /// present holder, with a higher connection number, or this very request (by its nonce) was
+    /// granted before and has been displaced or released since.
     Late {
         /// Who holds the client ID, or held it last.
         holder: Holder,

@@ -153,6 +153,15 @@ pub(crate) async fn within_an_instance_the_higher_connection_wins(world: &World)
     assert_eq!(displaced, Some(again));
 }
 
+/// It would displace an instance that came after its own had already gone on.
+pub(crate) async fn a_late_connection_of_a_displaced_instance_is_late_too(world: &World) {
+    take(world, &request(1, 7, "tab", 2)).await;
+    let (present, _) = take(world, &request(2, 8, "other", 1)).await;
+    let late = claim(world, &request(1, 9, "tab", 1)).await;
+    assert_eq!(late, Claimed::Late { holder: present });
+    take(world, &request(1, 10, "tab", 3)).await;
+}
+
 pub(crate) async fn a_late_connection_is_late_after_a_departure_too(world: &World) {
     let (holder, _) = take(world, &request(1, 7, "tab", 2)).await;
     assert!(release(world, &holder.claim).await);

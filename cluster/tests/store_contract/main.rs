@@ -135,6 +135,7 @@ contract! {
         a_repeated_claim_that_was_displaced_takes_nothing_back
         a_repeated_claim_that_was_released_takes_nothing_back
         within_an_instance_the_higher_connection_wins
+        a_late_connection_of_a_displaced_instance_is_late_too
         a_late_connection_is_late_after_a_departure_too
         only_the_holder_updates
         only_the_holder_releases

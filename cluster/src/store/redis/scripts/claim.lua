@@ -1,6 +1,10 @@
 -- ARGV: node, incarnation, nonce, highest epoch seen, instance, connection, resume, the four hashes,
 -- ttl ms, how many nonces are remembered.
 -- Gives 'taken', the epoch and the displaced holder, or 'late' and the holder.
+local function is_behind(other)
+  return other ~= nil and other.instance == ARGV[5] and ARGV[6] < other.connection
+end
+
 local stored = read_holder('')
 local nonces = redis.call('HGET', KEYS[1], 'nonces') or ''
 local previous = nil
@@ -10,7 +14,7 @@ if stored then
   if repeated and not departed then
     return with_holder({ 'taken', stored.epoch }, read_holder('previous_'))
   end
-  local late = repeated or (stored.instance == ARGV[5] and ARGV[6] < stored.connection)
+  local late = repeated or is_behind(stored) or is_behind(read_holder('previous_'))
   for at = 1, #nonces, 16 do
     late = late or string.sub(nonces, at, at + 15) == ARGV[3]
   end
