@@ -14,6 +14,8 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 pub(crate) const BODIES_BYTES: usize = 512 * 1024 * 1024;
 /// Time for an agent's body to arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same while the router stops.
+pub(crate) const BODY_TIMEOUT_AT_STOP: Duration = Duration::from_secs(2);
 
 /// HTTP/1: the largest read. It lies above [`HEADER_BYTES`], so that somewhat too large heads
 /// get an answer of ours, with a body, rather than one of the HTTP library.

@@ -39,6 +39,11 @@ pub(crate) fn overloaded() -> RpcError {
     RpcError::unavailable("Too much is under way; try again", RETRY_AFTER_S)
 }
 
+/// This router stops, and another one is there.
+pub(crate) fn stopping() -> RpcError {
+    RpcError::unavailable("This router stops; try again", RETRY_AFTER_S)
+}
+
 /// The nodes in question did not answer in time.
 pub(crate) fn out_of_reach() -> RpcError {
     RpcError::unavailable("The cluster could not be reached; try again", RETRY_AFTER_S)

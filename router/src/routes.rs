@@ -18,9 +18,6 @@ use crate::refusal;
 /// Answers a request.
 pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>) -> Response {
     hide_tokens(request.headers_mut());
-    if let Err(error) = check_size(request.headers()) {
-        return refusal::error(&error);
-    }
     let served = match request.uri().path() {
         "/mcp" | "/mcp/" => Served::Agents,
         "/v1/connect" | "/v1/connect/" => Served::Connect,
@@ -29,6 +26,11 @@ pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>
     };
     let authority = request.uri().authority().map(http::uri::Authority::as_str);
     let origin = gateway.origins.check(authority, request.headers());
+    if let Err(error) = check_size(request.headers()) {
+        let mut response = refusal::error(&error);
+        cors::decorate(response.headers_mut(), origin.ok().flatten().as_ref());
+        return response;
+    }
     if let (Ok(origin), true) = (
         &origin,
         served.to_pages() && request.method() == Method::OPTIONS,

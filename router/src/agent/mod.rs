@@ -78,7 +78,7 @@ async fn post(
     let grant = authorize::call(gateway, &headers)?;
     check_content_type(&headers)?;
     let accept = Accept::read(&headers)?;
-    let (body, share) = gateway.bodies.read(body).await?;
+    let (body, share) = gateway.bodies.read(body, &gateway.closing).await?;
     let inbound = inbound::receive(&headers, body, &gateway.sessions, &grant, unix_seconds())?;
     *asked = Asked::of(&inbound);
     let asking = Asking {

@@ -78,6 +78,8 @@ pub(crate) async fn open(
 
 async fn open_to(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Result<Tunnel, Refused> {
     let timings = &gateway.config.timings;
+    // First: a node that is lost in this moment cuts this tunnel as well.
+    let reach = peer.reach();
     let opening = async {
         let stream = peer.connect().await?;
         stream.set_nodelay(true)?;
@@ -90,7 +92,7 @@ async fn open_to(gateway: &Gateway, peer: &Peer, app: &HeaderMap) -> Result<Tunn
     Ok(Tunnel {
         handshake,
         leg,
-        reach: peer.reach(),
+        reach,
         node: peer.run(),
     })
 }
