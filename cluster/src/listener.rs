@@ -18,6 +18,7 @@ use hyper_util::server::conn::auto;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -28,6 +29,9 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 /// waits for it, is gone: its socket breaks, and whoever writes to it learns that. Without this a
 /// peer that stays connected and does not read would hold its answer, and its place, for ever.
 const TAKES_NOTHING: Duration = Duration::from_secs(60);
+
+/// A first request that is on its way when the listener drains has so long to arrive.
+const LAST_REQUEST: Duration = Duration::from_secs(2);
 
 /// How HTTP is spoken: sizes and times of either version.
 pub type Protocol = auto::Builder<TokioExecutor>;
@@ -211,6 +215,10 @@ async fn converse<H, A, B>(
             () = connections.drain.cancelled(), if !draining => {
                 draining = true;
                 connection.as_mut().graceful_shutdown();
+                let soon = Instant::now() + LAST_REQUEST;
+                if soon < first_request.deadline() {
+                    first_request.as_mut().reset(soon);
+                }
             }
             () = connections.abort.cancelled() => return,
             () = &mut first_request, if waiting => {

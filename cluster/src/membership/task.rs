@@ -113,7 +113,8 @@ impl Task {
                 was_missing,
             }) => {
                 self.pulse.note_store_time(store_micros);
-                if was_missing {
+                // While it was away it may have taken this member for dead, as it should.
+                if was_missing && self.failing_since.is_none() {
                     tracing::warn!("the store had forgotten this member: it has lost data");
                     self.losses.send_modify(|losses| *losses += 1);
                 }

@@ -51,8 +51,11 @@ pub enum Operation {
 }
 
 /// Wraps a store and injects the [`Fault`]s that a test asks for.
+///
+/// A cluster has one behind all its nodes, or one for each of them around the same store: then
+/// each can be cut off by itself.
 pub struct FaultyStore {
-    inner: Arc<dyn Store>,
+    inner: Mutex<Arc<dyn Store>>,
     plan: Mutex<Plan>,
     outage: watch::Sender<Option<Fault>>,
 }
@@ -68,7 +71,7 @@ impl FaultyStore {
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
         Self {
-            inner,
+            inner: Mutex::new(inner),
             plan: Mutex::default(),
             outage: watch::Sender::new(None),
         }
@@ -90,10 +93,20 @@ impl FaultyStore {
         self.outage.send_replace(None);
     }
 
+    /// From here on another store answers, as after a failover: an empty one, for example.
+    pub fn replace(&self, inner: Arc<dyn Store>) {
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = inner;
+    }
+
     /// How often `operation` was called, failures included.
     #[must_use]
     pub fn calls(&self, operation: Operation) -> usize {
         self.plan().calls.get(&operation).copied().unwrap_or(0)
+    }
+
+    fn inner(&self) -> Arc<dyn Store> {
+        let inner = self.inner.lock();
+        inner.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
@@ -148,7 +161,8 @@ macro_rules! forward {
         #[async_trait]
         impl Store for FaultyStore {
             $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
-                self.run(Operation::$operation, self.inner.$name($($argument),*)).await
+                let inner = self.inner();
+                self.run(Operation::$operation, inner.$name($($argument),*)).await
             })*
         }
     };
