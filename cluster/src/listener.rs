@@ -18,7 +18,6 @@ use hyper_util::server::conn::auto;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -202,7 +201,16 @@ async fn converse<H, A, B>(
             .protocol
             .serve_connection_with_upgrades(TokioIo::new(stream), service)
     );
-    let mut first_request = pin!(tokio::time::sleep(speaker.first_request_within));
+    let mut first_request = pin!(async {
+        let stopping = async {
+            connections.drain.cancelled().await;
+            tokio::time::sleep(LAST_REQUEST).await;
+        };
+        tokio::select! {
+            () = tokio::time::sleep(speaker.first_request_within) => {}
+            () = stopping => {}
+        }
+    });
     let (mut waiting, mut draining) = (true, false);
     loop {
         tokio::select! {
@@ -215,10 +223,6 @@ async fn converse<H, A, B>(
             () = connections.drain.cancelled(), if !draining => {
                 draining = true;
                 connection.as_mut().graceful_shutdown();
-                let soon = Instant::now() + LAST_REQUEST;
-                if soon < first_request.deadline() {
-                    first_request.as_mut().reset(soon);
-                }
             }
             () = connections.abort.cancelled() => return,
             () = &mut first_request, if waiting => {

@@ -175,3 +175,31 @@ async fn status_names_the_members() {
     assert_eq!(members[0]["linkUp"], true);
     assert_eq!(members[0]["ringShare"], 1.0);
 }
+
+#[tokio::test]
+async fn what_is_half_sent_holds_nobody_up() {
+    let cluster = Cluster::with(1, |config| {
+        config.timings.drain = Duration::from_secs(600);
+    })
+    .await;
+    let request = Request::modern("1", "tools/list", "").to_bytes();
+    let mut half_head = cluster.connect().await;
+    half_head.write(&request[..40]).await;
+    let mut half_body = cluster.connect().await;
+    half_body.write(&request[..request.len() - 10]).await;
+    let mut second_half_head = cluster.connect().await;
+    assert_eq!(second_half_head.exchange(&request).await.status, 200);
+    second_half_head.write(&request[..40]).await;
+    let _pre_connect = cluster.connect().await;
+    let mut half_preface = cluster.connect().await;
+    half_preface.write(b"PRI * HT").await;
+    // All of it has arrived.
+    cluster.send(&Request::modern("1", "tools/list", "")).await;
+
+    let Cluster { router, nodes, .. } = cluster;
+    let begun = Instant::now();
+    let stopped = tokio::time::timeout(Duration::from_secs(20), router.stop()).await;
+    stopped.expect("the router waits for what does not come");
+    println!("stopped after {:?}", begun.elapsed());
+    drop(nodes);
+}
