@@ -12,7 +12,7 @@ const OTHER: &str = "desk-2";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_refuses_calls_and_harms_nobody_else() {
-    let world = World::with(|timings| timings.write_stall = ms(1500));
+    let world = World::with(|timings| timings.write_stall = ms(4_000));
     let node = world.node("node-1").await;
     let token = world.token(CLIENT);
     let mut stuck = App::connect_narrow(&node, "node-1", &world.secrets, &token).await;
