@@ -34,6 +34,6 @@ mod status;
 mod verdict;
 mod watch;
 
-pub use body::{Body, Response};
+pub use body::{Body, Response, Stalled};
 pub use config::{Config, Extra};
 pub use start::{Router, StartError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clientmcp_core::mcp::cors;
 use clientmcp_core::mcp::error::{RpcError, code};
 use clientmcp_core::mcp::origin::AllowedOrigin;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 
 use crate::agent;
@@ -16,7 +16,18 @@ use crate::limits;
 use crate::refusal;
 
 /// Answers a request.
-pub(crate) async fn answer(gateway: Arc<Gateway>, mut request: Request<Incoming>) -> Response {
+pub(crate) async fn answer(gateway: Arc<Gateway>, request: Request<Incoming>) -> Response {
+    let stall = gateway.config.timings.write_stall;
+    let is_http2 = request.version() == Version::HTTP_2;
+    let response = respond(gateway, request).await;
+    if is_http2 {
+        response.map(|body| body.guarded(stall))
+    } else {
+        response
+    }
+}
+
+async fn respond(gateway: Arc<Gateway>, mut request: Request<Incoming>) -> Response {
     hide_tokens(request.headers_mut());
     let served = match request.uri().path() {
         "/mcp" | "/mcp/" => Served::Agents,

@@ -195,8 +195,8 @@ impl Router {
         // Apps whose sockets come through this router move to others while their calls go on.
         self.gateway.links.announce_drain(timings.drain / 3);
 
-        // Long-lived streams and apps' sockets end now, calls when they are answered; new
-        // connections find nobody.
+        // Long-lived streams end now, calls when they are answered, and those sockets of apps that
+        // have not moved by then; new connections find nobody.
         self.gateway.closing.cancel();
         self.gateway.tunnels.close();
         tokio::join!(

@@ -123,12 +123,13 @@ async fn carry(gateway: Arc<Gateway>, upgrade: OnUpgrade, tunnel: Tunnel, place:
     }
 }
 
-/// Resolves when the router stops, spread over half of its drain: all apps at once would storm
-/// the routers that stay.
+/// Resolves when the router stops. Apps that can move have half of its drain to do so; the others
+/// are spread over a third of it: all at once would storm the routers that stay.
 async fn hang_up(gateway: &Gateway) {
     gateway.closing.cancelled().await;
-    let within = gateway.config.timings.drain / 2;
-    tokio::time::sleep(within.mul_f64(rand::random_range(0.0..1.0))).await;
+    let drain = gateway.config.timings.drain;
+    let spread = (drain / 3).mul_f64(rand::random_range(0.0..1.0));
+    tokio::time::sleep(drain / 2 + spread).await;
 }
 
 /// The app's socket, once the answer to its handshake is written.

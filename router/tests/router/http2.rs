@@ -125,3 +125,27 @@ async fn streams_of_one_connection_end_when_the_router_stops() {
     assert!(body.unwrap().to_bytes().starts_with(b":\n\n"));
     drop(nodes);
 }
+
+#[tokio::test]
+async fn an_agent_that_gives_an_answer_no_room_is_given_up() {
+    let cluster = Cluster::with(1, |config| {
+        config.timings.write_stall = Duration::from_millis(700);
+    })
+    .await;
+    let stream = TcpStream::connect(cluster.addr()).await.unwrap();
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(0)
+        .handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let request = over_http2(&Request::modern_call("slow"), "localhost");
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let arrival = cluster.node().next_call().await;
+    // The connection lives and answers pings; its call is cancelled all the same.
+    assert_eq!(
+        cluster.node().next_cancel().await.call_id,
+        arrival.call.call_id
+    );
+}

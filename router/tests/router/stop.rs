@@ -12,7 +12,7 @@ use crate::node::RESULT;
 #[tokio::test]
 async fn a_router_stops_gracefully() {
     let cluster = Cluster::with(1, |config| {
-        config.timings.drain = Duration::from_secs(8);
+        config.timings.drain = Duration::from_secs(4);
     })
     .await;
     let (mut stream, mut subscription) = open_streams(&cluster).await;
