@@ -218,11 +218,7 @@ impl Call {
         })?;
         let run = peer.run();
         match peer.start(self.frame(), self.request.params.raw.clone().into_bytes()) {
-            Ok(in_flight) => {
-                self.abandoned.disarm();
-                tracing::trace!(call = %self.id, node = %run, "call sent");
-                Ok(Stage::Sent(in_flight, run))
-            }
+            Ok(in_flight) => Ok(self.sent(in_flight, run)),
             Err(NotSent::Down) => {
                 self.route.not_here(&run);
                 Ok(Stage::Checked)
@@ -235,6 +231,15 @@ impl Call {
             Err(NotSent::Full) => Err(self.verdict(Over::Busy)),
             Err(NotSent::TooLarge) => Err(self.verdict(Over::TooLarge)),
         }
+    }
+
+    fn sent(&mut self, in_flight: InFlight, run: Run) -> Stage {
+        tracing::trace!(call = %self.id, node = %run, attempt = self.delivery.attempt(), "call sent");
+        self.abandoned.disarm();
+        if self.delivery.may_have_run() {
+            self.gateway.metrics.redeliveries.inc();
+        }
+        Stage::Sent(in_flight, run)
     }
 
     /// The call as the node gets it; its params travel beside.
@@ -279,13 +284,17 @@ impl Call {
     fn handle_end(&mut self, run: &Run, end: End) -> Result<Stage, Verdict> {
         let attempt = self.delivery.attempt();
         let next = self.delivery.handle_end(run, end);
-        if self.delivery.attempt() > attempt && !matches!(next, Next::Over(_)) {
-            self.abandoned.arm(self.id);
+        if self.delivery.attempt() > attempt {
             self.route.insist();
-            self.gateway.metrics.redeliveries.inc();
+        }
+        if self.delivery.may_have_run() {
+            self.abandoned.arm(self.id);
         }
         Ok(match next {
-            Next::Over(over) => return Err(self.verdict(over)),
+            Next::Over(over) => {
+                self.abandoned.disarm();
+                return Err(self.verdict(over));
+            }
             Next::Check => Stage::Unchecked { fresh: true },
             Next::Deliver => {
                 self.route.insist();
@@ -323,10 +332,7 @@ impl Call {
                 return Err(self.verdict(Over::Unknown));
             };
             match peer.start(self.frame(), Bytes::new()) {
-                Ok(in_flight) => {
-                    self.abandoned.disarm();
-                    return Ok(Stage::Sent(in_flight, run));
-                }
+                Ok(in_flight) => return Ok(self.sent(in_flight, run)),
                 Err(_) => tokio::time::sleep(limits::PLACE_AGAIN).await,
             }
         }

@@ -163,3 +163,84 @@ async fn an_agent_that_leaves_between_holders_cancels_the_call_at_the_next() {
     let cancel = cluster.node().next_cancel().await;
     assert_eq!(cancel.call_id, id);
 }
+
+#[tokio::test]
+async fn an_app_that_remembers_nothing_is_attached_to_where_it_is() {
+    let cluster = Cluster::with(2, |_| {}).await;
+    let (owner, other) = cluster.owner_and_other();
+    owner.script().attaches = true;
+    let call = begin(&cluster, &Request::modern_call("slow")).await;
+    let first = owner.next_call().await.call;
+    let asked = other.asked();
+    owner.cut_links();
+    let again = owner.next_call().await;
+    assert_eq!(again.call.call_id, first.call_id);
+    assert_eq!((again.call.attempt, again.call.attach_only), (1, true));
+    // Once more, and then it answers.
+    owner.cut_links();
+    owner.next_call().await.result(RESULT);
+    assert!(ok(&answer(call).await));
+    assert_eq!(other.asked(), asked, "nobody else is");
+}
+
+#[tokio::test]
+async fn what_runs_nowhere_any_more_is_unknown() {
+    let cluster = Cluster::start().await;
+    let call = begin(&cluster, &Request::modern_call("slow")).await;
+    cluster.node().next_call().await;
+    cluster.node().cut_links();
+    assert_eq!(outcome(call).await, "unknown");
+}
+
+#[tokio::test]
+async fn a_call_that_was_delivered_goes_to_no_other_instance() {
+    let (cluster, call) = running(1).await;
+    let first = cluster.node().next_call().await;
+    cluster.node().script().instance = "i2".to_owned();
+    first.answer(lost(false, false));
+    assert_eq!(outcome(call).await, "unknown");
+}
+
+#[tokio::test]
+async fn progress_grows_across_deliveries() {
+    let cluster = Cluster::start().await;
+    cluster.node().script().resume = true;
+    let session = cluster.session("2025-11-25").await;
+    let mut call = begin(&cluster, &Request::legacy_call(&session, "slow")).await;
+    let first = cluster.node().next_call().await;
+    first.progress(r#"{"progress":2}"#);
+    call.head().await;
+    assert_eq!(call.event().await.unwrap()["params"]["progress"], 2);
+    first.answer(lost(false, false));
+    let again = cluster.node().next_call().await;
+    for step in 1..=3 {
+        again.progress(&format!(r#"{{"progress":{step}}}"#));
+    }
+    again.result(RESULT);
+    assert_eq!(call.event().await.unwrap()["params"]["progress"], 3);
+    assert!(ok(&call.event().await.unwrap()));
+}
+
+#[tokio::test]
+async fn a_call_that_waits_out_its_deadline_between_holders_is_cancelled() {
+    let (cluster, call) = running(1).await;
+    cluster.node().next_call().await;
+    drop(call);
+    cluster.node().next_cancel().await;
+    // A tool with a short deadline.
+    let call = begin(&cluster, &Request::modern_call("hurried")).await;
+    let first = cluster.node().next_call().await;
+    let id = first.call.call_id.clone();
+    let busy = async {
+        first.answer(lost(false, false));
+        loop {
+            let again = cluster.node().next_call().await;
+            again.answer(refused(Why::QueueFull));
+        }
+    };
+    tokio::select! {
+        () = busy => {}
+        outcome = outcome(call) => assert_eq!(outcome, "timeout"),
+    }
+    assert_eq!(cluster.node().next_cancel().await.call_id, id);
+}

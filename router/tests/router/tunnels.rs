@@ -130,16 +130,18 @@ async fn a_refused_app_can_see_why() {
     let cluster = Cluster::start().await;
     let before = cluster.node().asked();
     let good = app_token();
+    // Somewhere in its signature.
+    let (kept, replaced) = good.split_at(good.len() - 20);
+    let forged = match replaced.strip_prefix('A') {
+        Some(rest) => format!("{kept}B{rest}"),
+        None => format!("{kept}A{}", &replaced[1..]),
+    };
     let two = format!("clientmcp.v1, clientmcp.token.{good}, clientmcp.token.{good}");
     for (request, code, words) in [
         (upgrade(&["clientmcp.v1"]), 4401, "missing"),
         (with_token("x.y.z"), 4401, "malformed"),
         (with_token(&token(true, false, -60)), 4401, "expired"),
-        (
-            with_token(&format!("{}A", &good[..good.len() - 1])),
-            4401,
-            "signature",
-        ),
+        (with_token(&forged), 4401, "signature"),
         (upgrade(&[&two]), 4401, "two tokens"),
         (with_token(&token(false, true, 60)), 4403, "scope"),
         (
@@ -191,6 +193,23 @@ async fn a_socket_that_its_owner_refuses_goes_to_the_next() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+#[tokio::test]
+async fn a_node_to_which_too_many_apps_come_sends_them_to_nobody_else() {
+    let cluster = Cluster::with(3, |_| {}).await;
+    let (owner, _) = cluster.owner_and_other();
+    owner.script().refuse_tunnels = Some(429);
+    let (app, head) = open(&cluster, &with_token(&app_token())).await;
+    assert_eq!(head.status, 101);
+    assert_eq!(refusal(app).await.0, 1013);
+    // Another app is taken by whoever is asked.
+    owner.script().refuse_tunnels = None;
+    let (_app, head) = open(&cluster, &with_token(&app_token())).await;
+    assert_eq!(head.status, 101);
+    let tunnel = owner.next_tunnel().await;
+    let router = format!("router-1/{}", cluster.router.incarnation());
+    assert_eq!(tunnel.headers["clientmcp-router"], router.as_str());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A node that does what a test says: the gRPC service and the tunnels' side of one.
 
 mod arrival;
+mod relay;
 mod script;
 mod service;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::secret::Secrets;
-use clientmcp_proto::headers::{CLUSTER_KEY, INCARNATION, NODE};
+use clientmcp_proto::headers::{CLUSTER_KEY, INCARNATION, NODE, RELAY_PATH};
 use clientmcp_proto::v1;
 use clientmcp_proto::v1::bridge_server::BridgeServer;
 use http_body_util::{BodyExt, Empty};
@@ -58,6 +59,7 @@ struct State {
     links: watch::Sender<usize>,
     asked: AtomicUsize,
     drains: AtomicUsize,
+    relayed: AtomicUsize,
 }
 
 impl FakeNode {
@@ -94,6 +96,7 @@ impl FakeNode {
             links,
             asked: AtomicUsize::new(0),
             drains: AtomicUsize::new(0),
+            relayed: AtomicUsize::new(0),
         });
         let serving = tokio::spawn(accept(listener, state.clone()));
         Self {
@@ -129,6 +132,16 @@ impl FakeNode {
     /// How often it was asked anything at all.
     pub(crate) fn asked(&self) -> usize {
         self.state.asked.load(Ordering::SeqCst)
+    }
+
+    /// How many routers said that they stop.
+    pub(crate) fn drains(&self) -> usize {
+        self.state.drains.load(Ordering::SeqCst)
+    }
+
+    /// How many connections it passed on to another node.
+    pub(crate) fn relayed(&self) -> usize {
+        self.state.relayed.load(Ordering::SeqCst)
     }
 
     /// Waits for a router's link.
@@ -257,6 +270,12 @@ async fn converse(stream: TcpStream, state: Arc<State>) {
                 assert!(state.secrets.is_cluster_key(shown));
                 if request.uri().path() == "/v1/connect" {
                     let response = tunnel(&state, request);
+                    return Ok(
+                        response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
+                    );
+                }
+                if request.uri().path() == RELAY_PATH {
+                    let response = relay::answer(&state, request).await;
                     return Ok(
                         response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
                     );

@@ -37,6 +37,10 @@ pub(crate) struct Script {
     pub(crate) ended: HashSet<String>,
     /// The status that refuses tunnels.
     pub(crate) refuse_tunnels: Option<u16>,
+    /// Whether calls may be attached to.
+    pub(crate) attaches: bool,
+    /// Where it passes bytes on to, for a router that cannot reach that node.
+    pub(crate) relays_to: Option<String>,
     pub(super) watchers: Vec<(String, mpsc::Sender<Result<v1::WatchEvent, Status>>)>,
     pub(super) outboxes: Vec<Outbox<NodeFrame>>,
 }
@@ -54,6 +58,8 @@ impl Script {
             elsewhere: None,
             ended: HashSet::new(),
             refuse_tunnels: None,
+            attaches: false,
+            relays_to: None,
             watchers: Vec::new(),
             outboxes: Vec::new(),
         }
@@ -127,6 +133,9 @@ impl Script {
         }
         if !self.connected {
             return Some(Outcome::Absent(self.absence()));
+        }
+        if call.attach_only && self.attaches {
+            return None;
         }
         if call.attach_only {
             // The app remembers nothing, and this node has forgotten.
