@@ -20,6 +20,10 @@ async fn a_router_stops_gracefully() {
     call.write(&Request::modern_call("slow").to_bytes()).await;
     let arrival = cluster.node().next_call().await;
     call.head().await;
+    let whole = Request::modern_call("slow").set("Accept", "application/json");
+    let mut headless = cluster.connect().await;
+    headless.write(&whole.to_bytes()).await;
+    let second = cluster.node().next_call().await;
     let mut idle = cluster.connect().await;
     let mut kept = cluster.connect().await;
     kept.exchange(&Request::modern("1", "tools/list", "").to_bytes())
@@ -44,6 +48,9 @@ async fn a_router_stops_gracefully() {
     assert!(kept.ends().await);
     assert!(!stopping.is_finished(), "a call is under way");
     arrival.result(RESULT);
+    second.result(RESULT);
+    let head = headless.head().await;
+    assert_eq!(head.header("connection"), Some("close"));
     let answer = call.event().await.unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], "ok");
     // The node is told that nothing more comes, and has the last word.

@@ -90,6 +90,24 @@ async fn each_change_is_told_once_across_losses_and_moves() {
 }
 
 #[tokio::test]
+async fn a_stream_outlives_the_node_that_is_watched() {
+    let cluster = Cluster::with(2, |_| {}).await;
+    let (owner, other) = cluster.owner_and_other();
+    let mut stream = listen(&cluster, "1").await;
+    stream.event().await.unwrap();
+    owner.watched_by(1).await;
+    owner.kill().await;
+    other.watched_by(1).await;
+    other.register(&tools("b")).await;
+    let event = stream.event().await.unwrap();
+    assert_eq!(event["method"], "notifications/tools/list_changed");
+    // One was told, and nothing of the loss.
+    for _ in 0..3 {
+        assert_eq!(stream.chunk().await.unwrap(), ":\n\n");
+    }
+}
+
+#[tokio::test]
 async fn lists_say_what_was_announced() {
     let cluster = Cluster::start().await;
     let mut stream = listen(&cluster, "1").await;
