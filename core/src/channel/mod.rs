@@ -27,6 +27,7 @@ mod calls;
 mod flight;
 mod inbound;
 mod io;
+mod moving;
 mod outbox;
 mod registering;
 
@@ -37,7 +38,7 @@ use std::time::Duration;
 use crate::close::{CloseCode, Closing, Departure};
 use crate::ids::{ClientId, InstanceId};
 use crate::limits;
-use crate::message::{ClusterMessage, MoveReason};
+use crate::message::ClusterMessage;
 use crate::registration::Hashes;
 use crate::tick::Tick;
 use crate::timings::Timings;
@@ -265,28 +266,6 @@ impl Channel {
     /// Closes the connection: calls in flight are answered now, the close frame is sent next.
     pub fn close(&mut self, _now: Tick, closing: Closing) {
         self.end(Departure::of_ours(closing.code()), Some(closing), None);
-    }
-
-    /// Asks the app to open its next connection, at `url` or where it connected before, within
-    /// `within` (SPEC.md §4.10). `false`: it is not one that can, or was asked already.
-    pub fn ask_to_move(
-        &mut self,
-        now: Tick,
-        reason: MoveReason,
-        within: Duration,
-        url: Option<String>,
-    ) -> bool {
-        if self.ended || self.asked_to_move || !self.resumes() {
-            return false;
-        }
-        self.asked_to_move = true;
-        let message = ClusterMessage::Move {
-            reason,
-            within,
-            url,
-        };
-        self.send(now, &message);
-        true
     }
 
     // ---- What to do next ----
