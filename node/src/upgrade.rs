@@ -295,6 +295,8 @@ mod tests {
     #[tokio::test]
     async fn when_no_turn_is_to_be_had_no_socket_is_opened() {
         let node = node().await;
+        // A turn is given every two milliseconds: no time passes between the looks.
+        tokio::time::pause();
         let mut headers = HeaderMap::new();
         let run = node.incarnation.to_string();
         headers.insert(headers::NODE, HeaderValue::from_static("node-1"));
