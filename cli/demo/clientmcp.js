@@ -70,6 +70,7 @@ function isReported(code) {
 var Reconnect = class {
   #random;
   #withinMs = DEFAULT_WITHIN_MS;
+  /** When the connection in use was made, or the first of those that took over from each other. */
   #registeredAt;
   /** Connections tried since the last one that was stable. */
   #tries = 0;
@@ -77,8 +78,9 @@ var Reconnect = class {
   constructor(random) {
     this.#random = random;
   }
-  handleRegistered(now, withinMs) {
-    this.#registeredAt = now;
+  /** @param tookOver whether it replaced a connection that stood: then it has stood as long as that */
+  handleRegistered(now, withinMs, tookOver) {
+    if (!tookOver) this.#registeredAt = now;
     if (withinMs !== void 0 && withinMs >= 0) this.#withinMs = withinMs;
   }
   /** @param registered whether the socket that closed was the one in use */
@@ -430,19 +432,19 @@ var Renewal = class {
 var REGISTER_TIMEOUT_MS = 6e4;
 var Session = class {
   limits = DEFAULT_LIMITS;
+  /** counts up within the instance */
+  connection;
   #parts;
   #socket;
   #renewal;
-  #connection;
   #asked;
   #askAgain = false;
   #cancelDeadline = () => {
   };
-  /** @param connection the number of this connection within the instance, counting up */
   constructor(parts, url, token, connection) {
     const { environment, tokens } = parts;
     this.#parts = parts;
-    this.#connection = connection;
+    this.connection = connection;
     this.#renewal = new Renewal(
       tokens,
       environment.timers,
@@ -490,7 +492,7 @@ var Session = class {
   }
   #register(full) {
     this.#askAgain = false;
-    this.#asked = this.#parts.registrar.registration(this.#connection, full);
+    this.#asked = this.#parts.registrar.registration(this.connection, full);
     this.send(this.#asked.text);
   }
   #handleMessage(message) {
@@ -635,7 +637,7 @@ var Connector = class {
     const previous = this.#current;
     this.#current = session;
     this.#next = void 0;
-    this.#reconnect.handleRegistered(timers.now(), message.reconnectWithinMs);
+    this.#reconnect.handleRegistered(timers.now(), message.reconnectWithinMs, previous !== void 0);
     if (!previous) return;
     previous.retire();
     const letGo = timers.after(RETIREMENT_MS, () => {
@@ -740,8 +742,8 @@ var CallMemory = class {
   #answers = /* @__PURE__ */ new Map();
   #answerBytes = 0;
   #longestDeadlineMs;
-  /** Until then, an unknown ID may be one that was dropped before its time. */
-  #forgetfulUntil = -Infinity;
+  /** The greatest ID that was dropped before its time: greater ones (UUIDv7) have not been dropped. */
+  #forgottenUpTo = "";
   constructor(bounds = MEMORY_BOUNDS) {
     this.#bounds = bounds;
     this.#longestDeadlineMs = bounds.deadlineMs;
@@ -754,7 +756,7 @@ var CallMemory = class {
     const answer = this.#answers.get(id);
     if (answer) return { kind: "finished", answer: answer.text };
     if (this.#ended.has(id)) return { kind: "unknown" };
-    if (attempt > 0 && now < this.#forgetfulUntil) return { kind: "unknown" };
+    if (attempt > 0 && id <= this.#forgottenUpTo) return { kind: "unknown" };
     this.#running.add(id);
     return { kind: "run" };
   }
@@ -782,7 +784,7 @@ var CallMemory = class {
     for (const [id, endedAt] of this.#ended) {
       const old = now - endedAt >= idAgeMs;
       if (!old && this.#ended.size <= ids) break;
-      if (!old) this.#forgetfulUntil = endedAt + idAgeMs;
+      if (!old && id > this.#forgottenUpTo) this.#forgottenUpTo = id;
       this.#ended.delete(id);
       this.#dropAnswer(id);
     }
@@ -864,31 +866,29 @@ var Dispatcher = class {
       case "run":
         return void this.#run(message, carrier);
       case "running":
-        return this.#attach(id, deadlineMs, carrier);
+        return this.#attach(message, carrier);
       case "finished":
         return void carrier.send(delivery.answer);
       case "unknown":
         return void carrier.send(unknownOutcome(id));
     }
   }
-  handleCancel(id, reason) {
+  /** The bridge gave a call up; a socket from which the call went on has nothing to say about it. */
+  handleCancel(id, reason, carrier) {
     const call = this.#running.get(id);
-    if (!call || call.cancelled) return;
-    call.cancelled = true;
-    call.cancelDeadline();
-    call.abort.abort(new CallCancelled(reason));
+    if (call && carrier.connection >= call.carrier.connection) this.#cancel(call, reason);
   }
   handleSettled(ids) {
     this.#memory.handleSettled(ids);
   }
   /** The application is leaving: nobody waits for any call. */
   cancelAll() {
-    for (const id of [...this.#running.keys()]) this.handleCancel(id, "closed");
+    for (const call of this.#running.values()) this.#cancel(call, "closed");
   }
   async #run(message, carrier) {
-    const { id } = message;
+    const { id, attempt = 0 } = message;
     const abort = new AbortController();
-    const call = { message, abort, carrier, cancelled: false, cancelDeadline: () => {
+    const call = { message, abort, carrier, attempt, cancelled: false, cancelDeadline: () => {
     } };
     this.#running.set(id, call);
     this.#awaitCancel(call, message.deadlineMs ?? 0);
@@ -897,7 +897,7 @@ var Dispatcher = class {
     this.#running.delete(id);
     const text = encodeAnswer(answer, call.carrier.limits.maxMessageBytes);
     this.#memory.handleFinished(id, text, this.#parts.timers.now());
-    if (!call.cancelled) this.#carrierOf(call)?.send(text);
+    if (!call.cancelled) call.carrier.send(text);
   }
   async #answer(call) {
     const { id, method, params = {} } = call.message;
@@ -919,30 +919,30 @@ var Dispatcher = class {
       return answerOfThrown(id, thrown);
     }
   }
-  #attach(id, deadlineMs, carrier) {
+  #attach({ id, attempt = 0, deadlineMs = 0 }, carrier) {
     const call = this.#running.get(id);
-    if (!call) return;
+    if (!call || attempt < call.attempt) return;
     call.carrier = carrier;
+    call.attempt = attempt;
     call.cancelled = false;
     this.#awaitCancel(call, deadlineMs);
+  }
+  #cancel(call, reason) {
+    if (call.cancelled) return;
+    call.cancelled = true;
+    call.cancelDeadline();
+    call.abort.abort(new CallCancelled(reason));
   }
   /** The bridge cancels a call at its deadline, but not if the socket is gone by then. */
   #awaitCancel(call, deadlineMs) {
     call.cancelDeadline();
     if (!(deadlineMs > 0)) return;
-    call.cancelDeadline = this.#parts.timers.after(
-      deadlineMs + LOST_CANCEL_MS,
-      () => this.handleCancel(call.message.id, "timeout")
-    );
-  }
-  /** The socket that delivered the call, or the one that took over from it. */
-  #carrierOf(call) {
-    return call.carrier.isOpen ? call.carrier : this.#parts.carrier();
+    call.cancelDeadline = this.#parts.timers.after(deadlineMs + LOST_CANCEL_MS, () => this.#cancel(call, "timeout"));
   }
   /** Sends what a running call has to say, if it can be said. */
   #note(call, message) {
-    const carrier = this.#carrierOf(call);
-    if (!carrier || call.cancelled || this.#running.get(call.message.id) !== call) return;
+    const { carrier } = call;
+    if (!carrier.isOpen || call.cancelled || this.#running.get(call.message.id) !== call) return;
     try {
       const text = encodeMessage(message);
       if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");
@@ -1225,6 +1225,7 @@ function randomId() {
 
 // src/client.ts
 function connect(options) {
+  checkOptions(options);
   return new App(options, environmentFor(options.WebSocket, options.logger));
 }
 var App = class extends Emitter {
@@ -1246,8 +1247,7 @@ var App = class extends Emitter {
     this.#dispatcher = new Dispatcher({
       timers,
       logger,
-      tools: () => this.#tools,
-      carrier: () => this.#connector.current
+      tools: () => this.#tools
     });
     this.#connector = new Connector({
       environment,
@@ -1312,13 +1312,21 @@ var App = class extends Emitter {
         if (typeof message.id === "string") this.#dispatcher.handleCall(message, session);
         return;
       case "cancel":
-        return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent");
+        return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent", session);
       case "settled":
         return this.#dispatcher.handleSettled(message.ids);
       default:
     }
   }
 };
+function checkOptions({ url, serverInfo }) {
+  if (typeof url !== "string" || url === "") {
+    throw new TypeError("clientmcp: `url` must be the address of the cluster, as wss://…/v1/connect");
+  }
+  if (typeof serverInfo?.name !== "string" || typeof serverInfo.version !== "string") {
+    throw new TypeError("clientmcp: `serverInfo` must have a name and a version, both texts");
+  }
+}
 export {
   App,
   CallCancelled,

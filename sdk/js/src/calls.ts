@@ -41,8 +41,8 @@ export class CallMemory {
   readonly #answers = new Map<string, Answer>();
   #answerBytes = 0;
   #longestDeadlineMs: number;
-  /** Until then, an unknown ID may be one that was dropped before its time. */
-  #forgetfulUntil = -Infinity;
+  /** The greatest ID that was dropped before its time: greater ones (UUIDv7) have not been dropped. */
+  #forgottenUpTo = "";
 
   constructor(bounds: typeof MEMORY_BOUNDS = MEMORY_BOUNDS) {
     this.#bounds = bounds;
@@ -57,7 +57,7 @@ export class CallMemory {
     const answer = this.#answers.get(id);
     if (answer) return { kind: "finished", answer: answer.text };
     if (this.#ended.has(id)) return { kind: "unknown" };
-    if (attempt > 0 && now < this.#forgetfulUntil) return { kind: "unknown" };
+    if (attempt > 0 && id <= this.#forgottenUpTo) return { kind: "unknown" };
     this.#running.add(id);
     return { kind: "run" };
   }
@@ -88,7 +88,7 @@ export class CallMemory {
     for (const [id, endedAt] of this.#ended) {
       const old = now - endedAt >= idAgeMs;
       if (!old && this.#ended.size <= ids) break;
-      if (!old) this.#forgetfulUntil = endedAt + idAgeMs;
+      if (!old && id > this.#forgottenUpTo) this.#forgottenUpTo = id;
       this.#ended.delete(id);
       this.#dropAnswer(id);
     }

@@ -15,8 +15,12 @@ export interface AppEvents {
   rejected: Rejected[];
 }
 
-/** Connects an application to a cluster and offers its tools. */
+/**
+ * Connects an application to a cluster and offers its tools.
+ * @throws TypeError for options that cannot work, RangeError for tools too large to register
+ */
 export function connect(options: ConnectOptions): App {
+  checkOptions(options);
   return new App(options, environmentFor(options.WebSocket, options.logger));
 }
 
@@ -42,7 +46,6 @@ export class App extends Emitter<AppEvents> {
       timers,
       logger,
       tools: () => this.#tools,
-      carrier: () => this.#connector.current,
     });
     this.#connector = new Connector({
       environment,
@@ -116,11 +119,21 @@ export class App extends Emitter<AppEvents> {
         if (typeof message.id === "string") this.#dispatcher.handleCall(message, session);
         return;
       case "cancel":
-        return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent");
+        return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent", session);
       case "settled":
         return this.#dispatcher.handleSettled(message.ids);
       default:
       // A later bridge may say more than this SDK understands (`subscriptions` already does).
     }
+  }
+}
+
+/** What callers without types may pass, as a setting that is not set: told at once, not tried again and again. */
+function checkOptions({ url, serverInfo }: ConnectOptions): void {
+  if (typeof url !== "string" || url === "") {
+    throw new TypeError("clientmcp: `url` must be the address of the cluster, as wss://…/v1/connect");
+  }
+  if (typeof serverInfo?.name !== "string" || typeof serverInfo.version !== "string") {
+    throw new TypeError("clientmcp: `serverInfo` must have a name and a version, both texts");
   }
 }

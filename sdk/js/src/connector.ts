@@ -144,7 +144,7 @@ export class Connector {
     const previous = this.#current;
     this.#current = session;
     this.#next = undefined;
-    this.#reconnect.handleRegistered(timers.now(), message.reconnectWithinMs);
+    this.#reconnect.handleRegistered(timers.now(), message.reconnectWithinMs, previous !== undefined);
     if (!previous) return;
     previous.retire();
     const letGo = timers.after(RETIREMENT_MS, () => {

@@ -10,6 +10,8 @@ import type { Cancel, Timers } from "./timers.js";
 
 /** A socket, as far as a call needs it. */
 export interface Carrier {
+  /** counts up within the instance */
+  readonly connection: number;
   readonly isOpen: boolean;
   readonly limits: { maxMessageBytes: number };
   send(text: string): boolean;
@@ -19,8 +21,6 @@ export interface DispatcherParts {
   timers: Timers;
   logger: Logger;
   tools: () => Tools;
-  /** the socket in use at present, if any */
-  carrier: () => Carrier | undefined;
 }
 
 /** A cancel that is this much overdue was lost with its socket. */
@@ -29,8 +29,9 @@ const LOST_CANCEL_MS = 5_000;
 interface RunningCall {
   message: CallMessage;
   abort: AbortController;
-  /** the socket of the latest delivery, which knows the call */
+  /** the socket of the latest delivery: the only one on which the bridge expects to hear of the call */
   carrier: Carrier;
+  attempt: number;
   cancelled: boolean;
   cancelDeadline: Cancel;
 }
@@ -52,7 +53,7 @@ export class Dispatcher {
       case "run":
         return void this.#run(message, carrier);
       case "running":
-        return this.#attach(id, deadlineMs, carrier);
+        return this.#attach(message, carrier);
       case "finished":
         return void carrier.send(delivery.answer);
       case "unknown":
@@ -60,12 +61,10 @@ export class Dispatcher {
     }
   }
 
-  handleCancel(id: string, reason: CancelReason | "closed"): void {
+  /** The bridge gave a call up; a socket from which the call went on has nothing to say about it. */
+  handleCancel(id: string, reason: CancelReason, carrier: Carrier): void {
     const call = this.#running.get(id);
-    if (!call || call.cancelled) return;
-    call.cancelled = true;
-    call.cancelDeadline();
-    call.abort.abort(new CallCancelled(reason));
+    if (call && carrier.connection >= call.carrier.connection) this.#cancel(call, reason);
   }
 
   handleSettled(ids: Iterable<string>): void {
@@ -74,13 +73,13 @@ export class Dispatcher {
 
   /** The application is leaving: nobody waits for any call. */
   cancelAll(): void {
-    for (const id of [...this.#running.keys()]) this.handleCancel(id, "closed");
+    for (const call of this.#running.values()) this.#cancel(call, "closed");
   }
 
   async #run(message: CallMessage, carrier: Carrier): Promise<void> {
-    const { id } = message;
+    const { id, attempt = 0 } = message;
     const abort = new AbortController();
-    const call: RunningCall = { message, abort, carrier, cancelled: false, cancelDeadline: () => {} };
+    const call: RunningCall = { message, abort, carrier, attempt, cancelled: false, cancelDeadline: () => {} };
     this.#running.set(id, call);
     this.#awaitCancel(call, message.deadlineMs ?? 0);
     const answer = await this.#answer(call);
@@ -88,7 +87,8 @@ export class Dispatcher {
     this.#running.delete(id);
     const text = encodeAnswer(answer, call.carrier.limits.maxMessageBytes);
     this.#memory.handleFinished(id, text, this.#parts.timers.now());
-    if (!call.cancelled) this.#carrierOf(call)?.send(text);
+    // A socket that is gone loses nothing: the call comes again, and is answered from the memory.
+    if (!call.cancelled) call.carrier.send(text);
   }
 
   async #answer(call: RunningCall): Promise<Answer> {
@@ -112,32 +112,34 @@ export class Dispatcher {
     }
   }
 
-  #attach(id: string, deadlineMs: number, carrier: Carrier): void {
+  #attach({ id, attempt = 0, deadlineMs = 0 }: CallMessage, carrier: Carrier): void {
     const call = this.#running.get(id);
-    if (!call) return;
+    // A delivery that was overtaken by a later one comes from a node that has lost the call.
+    if (!call || attempt < call.attempt) return;
     call.carrier = carrier;
+    call.attempt = attempt;
     call.cancelled = false;
     this.#awaitCancel(call, deadlineMs);
+  }
+
+  #cancel(call: RunningCall, reason: CancelReason | "closed"): void {
+    if (call.cancelled) return;
+    call.cancelled = true;
+    call.cancelDeadline();
+    call.abort.abort(new CallCancelled(reason));
   }
 
   /** The bridge cancels a call at its deadline, but not if the socket is gone by then. */
   #awaitCancel(call: RunningCall, deadlineMs: number): void {
     call.cancelDeadline();
     if (!(deadlineMs > 0)) return;
-    call.cancelDeadline = this.#parts.timers.after(deadlineMs + LOST_CANCEL_MS, () =>
-      this.handleCancel(call.message.id, "timeout"),
-    );
-  }
-
-  /** The socket that delivered the call, or the one that took over from it. */
-  #carrierOf(call: RunningCall): Carrier | undefined {
-    return call.carrier.isOpen ? call.carrier : this.#parts.carrier();
+    call.cancelDeadline = this.#parts.timers.after(deadlineMs + LOST_CANCEL_MS, () => this.#cancel(call, "timeout"));
   }
 
   /** Sends what a running call has to say, if it can be said. */
   #note(call: RunningCall, message: { type: "progress" | "log"; [member: string]: unknown }): void {
-    const carrier = this.#carrierOf(call);
-    if (!carrier || call.cancelled || this.#running.get(call.message.id) !== call) return;
+    const { carrier } = call;
+    if (!carrier.isOpen || call.cancelled || this.#running.get(call.message.id) !== call) return;
     try {
       const text = encodeMessage(message);
       if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");

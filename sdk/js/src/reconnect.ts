@@ -68,6 +68,7 @@ export type Plan = { kind: "stop" } | { kind: "token" | "retry"; delayMs: number
 export class Reconnect {
   readonly #random: () => number;
   #withinMs = DEFAULT_WITHIN_MS;
+  /** When the connection in use was made, or the first of those that took over from each other. */
   #registeredAt: number | undefined;
   /** Connections tried since the last one that was stable. */
   #tries = 0;
@@ -77,8 +78,9 @@ export class Reconnect {
     this.#random = random;
   }
 
-  handleRegistered(now: number, withinMs: number | undefined): void {
-    this.#registeredAt = now;
+  /** @param tookOver whether it replaced a connection that stood: then it has stood as long as that */
+  handleRegistered(now: number, withinMs: number | undefined, tookOver: boolean): void {
+    if (!tookOver) this.#registeredAt = now;
     if (withinMs !== undefined && withinMs >= 0) this.#withinMs = withinMs;
   }
 

@@ -28,19 +28,19 @@ export interface SessionParts {
 
 export class Session {
   limits: Limits = DEFAULT_LIMITS;
+  /** counts up within the instance */
+  readonly connection: number;
   readonly #parts: SessionParts;
   readonly #socket: Socket;
   readonly #renewal: Renewal;
-  readonly #connection: number;
   #asked: Registration | undefined;
   #askAgain = false;
   #cancelDeadline: Cancel = () => {};
 
-  /** @param connection the number of this connection within the instance, counting up */
   constructor(parts: SessionParts, url: string, token: string, connection: number) {
     const { environment, tokens } = parts;
     this.#parts = parts;
-    this.#connection = connection;
+    this.connection = connection;
     this.#renewal = new Renewal(
       tokens,
       environment.timers,
@@ -95,7 +95,7 @@ export class Session {
 
   #register(full: boolean): void {
     this.#askAgain = false;
-    this.#asked = this.#parts.registrar.registration(this.#connection, full);
+    this.#asked = this.#parts.registrar.registration(this.connection, full);
     this.send(this.#asked.text);
   }
 

@@ -42,6 +42,18 @@ test("without any WebSocket, connect says what to do", { skip: hasWebSocket }, (
   assert.throws(() => connect(options), /use Node\.js 22 or newer, or pass one/);
 });
 
+test("a missing address or name is refused at once", () => {
+  const good = { url: "ws://127.0.0.1:9", token: "t", serverInfo: SERVER_INFO, WebSocket };
+  for (const [wrong, message] of [
+    [{ url: undefined }, /`url` must be the address/],
+    [{ url: "" }, /`url` must be the address/],
+    [{ serverInfo: undefined }, /`serverInfo` must have a name and a version/],
+    [{ serverInfo: { name: "a" } }, /`serverInfo` must have a name and a version/],
+  ] as const) {
+    assert.throws(() => connect({ ...good, ...wrong } as never), { name: "TypeError", message });
+  }
+});
+
 test("a token that is neither a text nor a function is refused at once", () => {
   for (const [token, is] of [[undefined, "undefined"], [null, "null"], [{}, "object"]] as const) {
     const options = { url: "ws://127.0.0.1:9", serverInfo: SERVER_INFO, WebSocket, token: token as unknown as string };

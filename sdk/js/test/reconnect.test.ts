@@ -7,7 +7,7 @@ import { Harness } from "./harness.js";
 function delays(reconnect: Reconnect, closes: [code: number, lastedMs: number][]): number[] {
   let now = 0;
   return closes.map(([code, lastedMs]) => {
-    reconnect.handleRegistered(now, 200);
+    reconnect.handleRegistered(now, 200, false);
     now += lastedMs;
     const plan = reconnect.handleClosed(code, now, true);
     return plan.kind === "stop" ? -1 : plan.delayMs;
@@ -18,7 +18,7 @@ test("the first delay is uniform within the window of the last registered", () =
   const samples: number[] = [];
   for (const random of [0, 0.25, 0.999]) {
     const reconnect = new Reconnect(() => random);
-    reconnect.handleRegistered(0, 4000);
+    reconnect.handleRegistered(0, 4000, false);
     const plan = reconnect.handleClosed(1012, 1, true);
     samples.push(plan.kind === "stop" ? -1 : plan.delayMs);
   }
@@ -45,9 +45,26 @@ test("only a connection that lasted 10 s resets the backoff", () => {
 
 test("connections that never register do not reset it, however long ago the last one was", () => {
   const reconnect = new Reconnect(() => 1);
-  reconnect.handleRegistered(0, 200);
+  reconnect.handleRegistered(0, 200, false);
   const plans = [1, 2, 3].map((hour) => reconnect.handleClosed(1006, hour * 3_600_000, false));
   assert.deepEqual(plans.map((plan) => plan.kind !== "stop" && plan.delayMs), [200, 500, 1000]);
+});
+
+test("a connection that took over has stood as long as those before it", () => {
+  const reconnect = new Reconnect(() => 1);
+  const lost = (now: number): number => {
+    const plan = reconnect.handleClosed(1006, now, true);
+    return plan.kind === "stop" ? -1 : plan.delayMs;
+  };
+  reconnect.handleRegistered(0, 200, false);
+  assert.equal(lost(5_000), 200);
+  reconnect.handleRegistered(6_000, 200, false);
+  reconnect.handleRegistered(12_000, 300, true);
+  reconnect.handleRegistered(15_999, 400, true);
+  assert.equal(lost(16_000), 400);
+  reconnect.handleRegistered(17_000, 200, false);
+  reconnect.handleRegistered(26_999, 200, true);
+  assert.equal(lost(26_999), 500);
 });
 
 test("the window of the last registered is used", async (t) => {

@@ -1,7 +1,7 @@
 /** Calls across connections: attached to, answered from memory, and moves from node to node. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { Tools } from "../src/options.js";
+import type { CallContext, Tools } from "../src/options.js";
 import { FakeServer, type Peer } from "./fake-server.js";
 import { Harness, registered } from "./harness.js";
 
@@ -76,13 +76,32 @@ test("a call that ended while nobody was connected is answered from memory", asy
   assert.deepEqual(slow.started, ["a"]);
 });
 
-test("a call that ends before its redelivery is answered on the connection in use", async (t) => {
+test("a call that ends before its redelivery is answered upon it, once", async (t) => {
   const { h, peer, slow } = await startSlow(t);
   peer.send(call("a"));
   await peer.expectNothing();
   const second = await reconnect(h, peer);
   slow.end("a");
+  await settle();
+  await second.expectNothing();
+  second.send(call("a", 1));
   await second.expect(result("a"));
+  await second.expectNothing();
+});
+
+test("progress goes on the connection of the latest delivery alone", async (t) => {
+  let context: CallContext | undefined;
+  const tools: Tools = { slow: { handler: (_, given) => ((context = given), new Promise(() => {})) } };
+  const { h, peer } = await Harness.online(t, { tools });
+  peer.send({ ...call("a"), context: { progress: true } });
+  await peer.expectNothing();
+  const second = await reconnect(h, peer);
+  context?.progress(1);
+  await second.expectNothing();
+  second.send(call("a", 1));
+  await second.expectNothing();
+  context?.progress(2);
+  await second.expect({ type: "progress", id: "a", progress: 2 });
 });
 
 test("a redelivery of what was forgotten says so, and runs nothing", async (t) => {
@@ -124,6 +143,37 @@ test("a redelivery of a cancelled call is answered", async (t) => {
   await peer.expectNothing();
   slow.end("a");
   await peer.expect(result("a"));
+});
+
+test("a socket from which a call went on says nothing about it any more", async (t) => {
+  const { h, peer, slow } = await startSlow(t);
+  peer.send(call("a"));
+  peer.send({ type: "move", withinMs: 0 });
+  await peer.expectNothing();
+  h.timers.advance(0);
+  const second = await h.server.accept();
+  await second.next();
+  second.send(registered());
+  second.send(call("a", 1));
+  await second.expectNothing();
+  peer.send({ type: "cancel", id: "a", reason: "shutdown" });
+  peer.send(call("a", 0));
+  await peer.expectNothing();
+  slow.end("a");
+  await second.expect(result("a"));
+  await peer.expectNothing();
+});
+
+test("a later socket may cancel what was not yet delivered on it", async (t) => {
+  let signal: AbortSignal | undefined;
+  const tools: Tools = { slow: { handler: (_, context) => ((signal = context.signal), new Promise(() => {})) } };
+  const { h, peer } = await Harness.online(t, { tools });
+  peer.send(call("a"));
+  await peer.expectNothing();
+  const second = await reconnect(h, peer);
+  second.send({ type: "cancel", id: "a", reason: "agent" });
+  await second.expectNothing();
+  assert.equal(signal?.aborted, true);
 });
 
 test("a redelivery restarts the deadline", async (t) => {
@@ -169,8 +219,29 @@ test("a move opens the next connection first, and leaves no gap", async (t) => {
   await peer.closed;
   await settle();
   slow.end("b");
+  await settle();
+  await second.expectNothing();
+  second.send(call("b", 1));
   await second.expect(result("b"));
+  await second.expectNothing();
   assert.deepEqual(h.app.status, { state: "online", clientId: "app-1" });
+});
+
+test("a connection that took over by a move stands as long as the one before it", async (t) => {
+  const { h, peer } = await startSlow(t);
+  h.timers.advance(10_000);
+  peer.send({ type: "move", withinMs: 0 });
+  await peer.expectNothing();
+  h.timers.advance(0);
+  const second = await h.server.accept();
+  await second.next();
+  second.send(registered());
+  await second.expectNothing();
+  second.cut();
+  assert.equal((await h.retry()).retryInMs, 100);
+  const third = await h.register();
+  third.cut();
+  assert.equal((await h.retry()).retryInMs, 250);
 });
 
 test("a connection that was moved away from is let go after a while", async (t) => {

@@ -165,6 +165,7 @@ test("a callback without an answer is given up after 30 s", async (t) => {
 
 for (const [given, reason] of [
   [null, "there is no token"],
+  [undefined, "there is no token"],
   ["", "there is no token"],
   ["two words", "the token is no JWT: it has characters that cannot travel in a header"],
 ] as const) {
