@@ -175,7 +175,7 @@ impl Builder {
         App::new(commands, watched)
     }
 
-    fn driver(
+    pub(crate) fn driver(
         self,
         commands: mpsc::Receiver<crate::driver::Command>,
         status: watch::Sender<Status>,

@@ -57,6 +57,8 @@ pub(crate) enum Delivery {
     Finished(Utf8Bytes),
     /// Nobody can say whether it ran.
     Unknown,
+    /// It has been delivered since, elsewhere: whoever sent this does not wait any more.
+    Outdated,
 }
 
 /// One delivery of a call.
@@ -73,6 +75,8 @@ pub(crate) struct Delivered {
 
 #[derive(Debug)]
 struct Running {
+    /// The number of the latest delivery.
+    attempt: u32,
     /// The socket of the latest delivery.
     socket: SocketId,
     /// Nobody waits for the answer.
@@ -82,6 +86,8 @@ struct Running {
 #[derive(Debug)]
 struct Answer {
     text: Utf8Bytes,
+    /// The number of the latest delivery.
+    attempt: u32,
     /// Its place in [`Calls::answer_order`].
     place: u64,
 }
@@ -130,20 +136,33 @@ impl Calls {
     /// A call was delivered, for the first time or again.
     pub(crate) fn handle_delivery(&mut self, delivered: Delivered, now: Instant) -> Delivery {
         self.expire(now);
-        let Delivered { id, socket, .. } = delivered;
+        let Delivered {
+            id,
+            attempt,
+            socket,
+            ..
+        } = delivered;
         self.longest_deadline = self.longest_deadline.max(delivered.deadline);
         let attached = Running {
+            attempt,
             socket,
             cancelled: false,
         };
         if let Some(call) = self.running.get_mut(&id) {
+            if attempt < call.attempt {
+                return Delivery::Outdated;
+            }
             *call = attached;
             return Delivery::Attached;
         }
-        if let Some(answer) = self.answers.get(&id) {
+        if let Some(answer) = self.answers.get_mut(&id) {
+            if attempt < answer.attempt {
+                return Delivery::Outdated;
+            }
+            answer.attempt = attempt;
             return Delivery::Finished(answer.text.clone());
         }
-        let forgotten = delivered.attempt > 0 && Some(id) <= self.forgotten_up_to;
+        let forgotten = attempt > 0 && Some(id) <= self.forgotten_up_to;
         if forgotten || self.ended.contains(&id) {
             return Delivery::Unknown;
         }
@@ -164,16 +183,26 @@ impl Calls {
         let place = self.next_place;
         self.next_place += 1;
         self.answer_bytes += text.len();
-        self.answers.insert(id, Answer { text, place });
+        let attempt = call.attempt;
+        self.answers.insert(
+            id,
+            Answer {
+                text,
+                attempt,
+                place,
+            },
+        );
         self.answer_order.insert(place, (id, now));
         self.expire(now);
         (!call.cancelled).then_some(call.socket)
     }
 
-    /// The cluster gave a call up. Returns whether that is news for a call that runs.
-    pub(crate) fn handle_cancel(&mut self, id: CallId) -> bool {
+    /// The cluster gave a call up, and said so on this socket. Returns whether that is news for a
+    /// call that runs: not if the call has been delivered on a later socket, whose node knows more.
+    pub(crate) fn handle_cancel(&mut self, id: CallId, socket: SocketId) -> bool {
         self.running
             .get_mut(&id)
+            .filter(|call| socket >= call.socket)
             .is_some_and(|call| !std::mem::replace(&mut call.cancelled, true))
     }
 

@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
 
+use crate::alarm::Alarm;
 use crate::context::CancelReason;
 use crate::dial::Dialer;
 use crate::dispatch::Dispatch;
@@ -131,21 +132,13 @@ impl Driver {
 
     /// Runs until somebody asks to close, who is returned, or nobody can ask any more.
     async fn serve(&mut self) -> Option<oneshot::Sender<()>> {
-        let sleep = tokio::time::sleep_until(tokio::time::Instant::now());
-        tokio::pin!(sleep);
-        // When the timer will be ready. The timer itself cannot be asked whether it is still to
-        // come: it may elapse between the question and the wait.
-        let mut set: Option<Instant> = None;
+        let mut alarm = Alarm::new();
         loop {
             self.act();
-            // A timer that is early finds nothing to do and is set again: cheaper than to set it
-            // with each message.
-            if let Some(at) = self.session.poll_timeout()
-                && set.is_none_or(|set| at < set)
-            {
-                sleep.as_mut().reset(at.into());
-                set = Some(at);
+            if let Some(at) = self.session.poll_timeout() {
+                alarm.set_before(at);
             }
+            // Not biased: whatever comes and comes again keeps nothing else from its turn.
             tokio::select! {
                 Some(event) = self.events.recv() => self.handle_event(event),
                 command = self.commands.recv() => match command {
@@ -154,10 +147,7 @@ impl Driver {
                     Some(Command::Reconnect) => self.session.start(now()),
                     None => return None,
                 },
-                () = &mut sleep, if set.is_some() => {
-                    set = None;
-                    self.session.handle_timeout(now());
-                }
+                () = alarm.rung() => self.session.handle_timeout(now()),
             }
         }
     }
@@ -304,3 +294,6 @@ fn log(status: &Status) {
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
+
+#[cfg(test)]
+mod tests;

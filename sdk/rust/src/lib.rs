@@ -39,6 +39,7 @@
 //!
 //! The protocol is SPEC.md §4 of the project.
 
+mod alarm;
 mod answer;
 mod app;
 mod builder;

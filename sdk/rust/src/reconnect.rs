@@ -127,7 +127,8 @@ pub(crate) struct Delays {
     tried: bool,
     /// How many of these tries were backed off before.
     backoffs: u32,
-    registered_at: Option<Instant>,
+    /// Since when connections have stood, each taking over from the one before.
+    standing_since: Option<Instant>,
 }
 
 impl Delays {
@@ -136,19 +137,20 @@ impl Delays {
             within: Duration::from_millis(limits::RECONNECT_WITHIN_MS),
             tried: false,
             backoffs: 0,
-            registered_at: None,
+            standing_since: None,
         }
     }
 
-    /// A connection was registered; `within` is the window that the cluster named.
+    /// A connection was registered; `within` is the window that the cluster named. If it takes over
+    /// from one that was not lost, it has stood as long as that one.
     pub(crate) fn handle_registered(&mut self, within: Duration, now: Instant) {
-        self.registered_at = Some(now);
+        self.standing_since.get_or_insert(now);
         self.within = within;
     }
 
-    /// The registered connection ended.
+    /// No connection is registered any more. Said again, it says nothing new.
     pub(crate) fn handle_lost(&mut self, now: Instant) {
-        let stood = self.registered_at.take().map(|at| now - at);
+        let stood = self.standing_since.take().map(|since| now - since);
         if stood >= Some(STABLE) {
             self.reset();
         }
@@ -166,8 +168,9 @@ impl Delays {
         longest.mul_f64(random)
     }
 
-    /// Forgets earlier tries, for a start that was asked for.
+    /// Forgets earlier connections and tries.
     pub(crate) fn reset(&mut self) {
+        self.standing_since = None;
         self.tried = false;
         self.backoffs = 0;
     }
@@ -279,6 +282,19 @@ mod tests {
         delays.handle_lost(start + STABLE - Duration::from_millis(1));
         assert_eq!(delays.next(Pace::Spread, 1.0), Duration::from_secs(4));
         delays.handle_registered(Duration::from_millis(200), start);
+        delays.handle_lost(start + STABLE);
+        assert_eq!(delays.next(Pace::Spread, 1.0), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn connections_that_take_over_from_each_other_stand_together() {
+        let start = Instant::now();
+        let mut delays = Delays::new();
+        delays.next(Pace::Spread, 0.0);
+        for seconds in [0, 4, 8] {
+            let at = start + Duration::from_secs(seconds);
+            delays.handle_registered(Duration::from_millis(200), at);
+        }
         delays.handle_lost(start + STABLE);
         assert_eq!(delays.next(Pace::Spread, 1.0), Duration::from_millis(200));
     }

@@ -51,6 +51,28 @@ fn a_call_runs_once_whatever_is_redelivered() {
 }
 
 #[test]
+fn a_delivery_that_was_overtaken_changes_nothing() {
+    let mut memory = Memory::new(Bounds::default());
+    assert_eq!(memory.deliver(1, 1, NEW), Delivery::Run);
+    assert_eq!(memory.deliver(1, 0, OLD), Delivery::Outdated);
+    assert_eq!(memory.finish(1, "done"), Some(NEW));
+    assert_eq!(memory.deliver(1, 0, OLD), Delivery::Outdated);
+    assert_eq!(memory.deliver(1, 3, NEW), Delivery::Finished("done".into()));
+    assert_eq!(memory.deliver(1, 2, OLD), Delivery::Outdated);
+}
+
+#[test]
+fn only_who_may_know_the_latest_delivery_can_cancel_it() {
+    let mut memory = Memory::new(Bounds::default());
+    memory.deliver(1, 1, NEW);
+    assert!(!memory.calls.handle_cancel(call(1), OLD));
+    assert!(memory.calls.handle_cancel(call(1), NEW));
+    // A node that has the application, and has not delivered the call, may know as well.
+    memory.deliver(2, 0, OLD);
+    assert!(memory.calls.handle_cancel(call(2), NEW));
+}
+
+#[test]
 fn a_redelivered_call_that_never_came_is_run() {
     let mut memory = Memory::new(Bounds::default());
     assert_eq!(memory.deliver(1, 3, NEW), Delivery::Run);
@@ -71,9 +93,9 @@ fn settled_answers_are_dropped_and_their_ids_kept() {
 fn a_cancelled_call_is_not_answered_unless_somebody_asks_again() {
     let mut memory = Memory::new(Bounds::default());
     memory.deliver(1, 0, OLD);
-    assert!(memory.calls.handle_cancel(call(1)));
-    assert!(!memory.calls.handle_cancel(call(1)), "said once");
-    assert!(!memory.calls.handle_cancel(call(2)), "never came");
+    assert!(memory.calls.handle_cancel(call(1), OLD));
+    assert!(!memory.calls.handle_cancel(call(1), OLD), "said once");
+    assert!(!memory.calls.handle_cancel(call(2), OLD), "never came");
     assert_eq!(memory.calls.socket_of(call(1)), None);
     assert_eq!(memory.finish(1, "late"), None);
     assert_eq!(memory.deliver(1, 1, NEW), Delivery::Finished("late".into()));

@@ -47,12 +47,14 @@ impl Session {
             .is_some_and(|link| link.socket == socket);
         let was_next = matches!(&self.next, Next::Socket(link) if link.socket == socket);
         self.retired.retain(|link| link.socket != socket);
-        if was_current {
-            self.current = None;
-            self.delays.handle_lost(now);
-        }
         if was_next {
             self.next = Next::None;
+        }
+        if was_current {
+            self.current = None;
+            if !self.hands_over(ending.code) {
+                self.delays.handle_lost(now);
+            }
         }
         let situation = Situation {
             current: was_current || was_next,
@@ -68,7 +70,6 @@ impl Session {
         if reason.is_empty() {
             reason = reconnect::meaning(code).to_owned();
         }
-        let under_way = matches!(self.next, Next::Token { .. } | Next::Socket(_));
         match decision {
             Decision::Ignore => {}
             Decision::Stop => self.stop(Some(code), &reason),
@@ -80,10 +81,9 @@ impl Session {
                 if reconnect::is_reported(code) {
                     self.warn(format!("the connection was closed ({code}): {reason}"));
                 }
-                // The next socket is taking over: its cluster closes this one just before it says
-                // so. A loss of another kind leaves the application offline until then.
-                if was_current && under_way {
-                    if code != CloseCode::Normal.number() {
+                if was_current && self.is_under_way() {
+                    // A loss of another kind leaves the application offline until then.
+                    if !self.hands_over(code) {
                         self.report(Status::Connecting);
                     }
                 } else {
@@ -91,6 +91,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Whether the next connection is being opened.
+    fn is_under_way(&self) -> bool {
+        matches!(self.next, Next::Token { .. } | Next::Socket(_))
+    }
+
+    /// Whether this code of the socket in use says that the next one takes over: the cluster closes
+    /// the former just before it tells the latter.
+    fn hands_over(&self, code: u16) -> bool {
+        code == CloseCode::Normal.number() && self.is_under_way()
     }
 
     /// Connects after a delay. `code` and `reason` say why, in case nothing else is connected.
@@ -103,6 +114,9 @@ impl Session {
         now: Instant,
     ) {
         self.drop_next();
+        if self.current.is_none() {
+            self.delays.handle_lost(now);
+        }
         let delay = self.delays.next(pace, (self.random)());
         let delay = delay.max(not_before.unwrap_or_default());
         self.next = Next::Waiting {

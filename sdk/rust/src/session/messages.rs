@@ -79,7 +79,7 @@ impl Session {
             ClusterMessage::Need { .. } => self.handle_need(socket, now),
             ClusterMessage::Call(call) => self.handle_call(socket, call, now),
             ClusterMessage::Cancel { id, reason } => {
-                if self.calls.handle_cancel(id) {
+                if self.calls.handle_cancel(id, socket) {
                     let reason = reason.into();
                     self.actions.push_back(Action::Cancel { id, reason });
                 }
@@ -174,7 +174,7 @@ impl Session {
                 let limit = limits.unwrap_or_else(default_limits).max_message_bytes;
                 self.actions.push_back(Action::Run { call, limit });
             }
-            Delivery::Attached => {}
+            Delivery::Attached | Delivery::Outdated => {}
             Delivery::Finished(answer) => self.send(socket, answer),
             Delivery::Unknown => self.send(socket, frame(answer::unknown(call.id))),
         }

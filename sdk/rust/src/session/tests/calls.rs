@@ -40,6 +40,55 @@ fn a_call_that_runs_while_the_connection_is_lost_is_answered_on_the_next() {
     script.expect([r#"note 2 {"note":1}"#, "send 2 1"]);
 }
 
+/// A call that runs while the application moves, delivered on both sockets, which are open still.
+fn moved_call() -> Script {
+    let mut script = Script::online();
+    script.receive(1, &call(0));
+    script.receive(1, r#"{"type":"move","reason":"drain","withinMs":0}"#);
+    script.jump();
+    script.register(2);
+    script.receive(2, &call(1));
+    script.expect([]);
+    script
+}
+
+#[test]
+fn an_answer_goes_once_on_the_socket_of_the_latest_delivery() {
+    let mut script = moved_call();
+    script.session.handle_note(id(), json(r#"{"note":1}"#));
+    script.session.handle_finished(id(), json("1"), script.now);
+    script.expect([r#"note 2 {"note":1}"#, "send 2 1"]);
+    // The former delivery comes late, and asks for nothing that anybody waits for.
+    script.receive(1, &call(0));
+    script.expect([]);
+}
+
+#[test]
+fn a_late_delivery_or_cancel_on_an_older_socket_takes_no_answer_away() {
+    let mut script = moved_call();
+    script.receive(1, &call(0));
+    script.receive(
+        1,
+        &format!(r#"{{"type":"cancel","id":"{CALL}","reason":"disconnect"}}"#),
+    );
+    script.session.handle_finished(id(), json("1"), script.now);
+    script.expect(["send 2 1"]);
+}
+
+#[test]
+fn an_answer_waits_for_the_next_delivery_if_its_socket_is_gone() {
+    let mut script = moved_call();
+    script.lose(2, 1006, "");
+    script.actions();
+    script.session.handle_finished(id(), json("1"), script.now);
+    script.expect([]);
+    script.jump();
+    script.actions();
+    script.register(3);
+    script.receive(3, &call(2));
+    script.expect(["send 3 1"]);
+}
+
 #[test]
 fn a_call_that_ended_while_the_connection_was_lost_is_answered_from_memory() {
     let mut script = Script::online();

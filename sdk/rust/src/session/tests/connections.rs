@@ -122,6 +122,84 @@ fn a_move_opens_the_next_socket_before_the_old_one_goes() {
     script.expect(["connecting", "dial 3 ws://a t"]);
 }
 
+/// A session whose connection stands after one try that failed, so that only its standing lets the
+/// next loss be answered at once.
+fn online_again() -> Script {
+    let mut script = Script::online();
+    script.lose(1, NO_CLOSE_FRAME, "");
+    script.jump();
+    script.lose(2, NO_CLOSE_FRAME, "");
+    script.jump();
+    script.register(3);
+    script
+}
+
+/// Asks for the next connection, and opens it.
+fn move_on(script: &mut Script, socket: u64) {
+    script.receive(
+        socket - 1,
+        r#"{"type":"move","reason":"drain","withinMs":0}"#,
+    );
+    script.jump();
+    let dial = format!("dial {socket} ws://a t");
+    script.expect([&dial]);
+    script.session.handle_opened(SocketId(socket), script.now);
+    script.expect([&format!("send {socket} register by hash")]);
+}
+
+#[test]
+fn a_connection_that_took_over_stands_as_long_as_the_one_before() {
+    for closed_first in [true, false] {
+        let mut script = online_again();
+        script.now += Duration::from_secs(6);
+        move_on(&mut script, 4);
+        if closed_first {
+            script.lose(3, 1000, "its next socket took over");
+        }
+        script.receive(4, &registered(100));
+        script.expect(["online 4", "accepted 1"]);
+        script.now += Duration::from_secs(4);
+        script.lose(4, NO_CLOSE_FRAME, "");
+        script.expect(["offline None the connection was lost, 100 ms"]);
+    }
+}
+
+#[test]
+fn a_chain_of_connections_that_is_younger_than_that_is_backed_off_from() {
+    let mut script = online_again();
+    script.now += Duration::from_secs(5);
+    move_on(&mut script, 4);
+    script.receive(4, &registered(100));
+    script.expect(["online 4", "accepted 1"]);
+    script.now += Duration::from_secs(4);
+    script.lose(4, NO_CLOSE_FRAME, "");
+    script.expect(["offline None the connection was lost, 500 ms"]);
+}
+
+#[test]
+fn what_comes_after_a_loss_inherits_nothing() {
+    let mut script = online_again();
+    script.now += Duration::from_secs(9);
+    move_on(&mut script, 4);
+    script.lose(3, NO_CLOSE_FRAME, "");
+    script.expect(["connecting"]);
+    script.receive(4, &registered(100));
+    script.expect(["online 4", "accepted 1"]);
+    script.now += Duration::from_secs(9);
+    script.lose(4, NO_CLOSE_FRAME, "");
+    script.expect(["offline None the connection was lost, 500 ms"]);
+}
+
+#[test]
+fn a_move_that_ends_between_two_sockets_is_credited_with_the_former() {
+    let mut script = online_again();
+    script.now += Duration::from_secs(10);
+    move_on(&mut script, 4);
+    script.lose(3, 1000, "its next socket took over");
+    script.lose(4, NO_CLOSE_FRAME, "");
+    script.expect(["offline None the connection was lost, 100 ms"]);
+}
+
 #[test]
 fn a_socket_that_was_taken_over_from_finishes_and_its_code_is_ignored() {
     let mut script = Script::online();
