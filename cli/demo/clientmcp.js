@@ -40,7 +40,7 @@ var OUTCOME_UNKNOWN = -31002;
 var DEFAULT_WITHIN_MS = 200;
 var BACKOFF_BASE_MS = 500;
 var BACKOFF_CAP_MS = 3e4;
-var STABLE_MS = 1e4;
+var STABLE_MS = 2e3;
 var RULES = {
   1e3: { action: "spread", text: "the bridge closed the connection" },
   1001: { action: "spread", text: "the bridge, or a proxy before it, went away" },

@@ -98,8 +98,13 @@ pub const CALLS_WAITING_PER_CLIENT_ID: usize = 32;
 pub const WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// While calls wait for an app, its record is read so often.
 pub const WAITING_POLL_MS: u64 = 250;
-/// Runs of nodes that may be lost under one call without progress in between.
+/// Runs of nodes that may be lost under one call within [`SUSPECT_WITHIN_MS`] of getting it, without
+/// progress in between.
 pub const RUNS_LOST_PER_CALL: usize = 3;
+/// A run that is lost so soon after it got a call may have been lost by it.
+pub const SUSPECT_WITHIN_MS: u64 = 1_000;
+/// Runs of nodes that may be lost under one call at any time, without progress in between.
+pub const RUNS_LOST_PER_CALL_IN_ALL: usize = 8;
 /// Registers that a node admits per second, and at once after a quiet time.
 pub const REGISTERS_PER_SECOND: u32 = 500;
 /// See [`REGISTERS_PER_SECOND`].
@@ -111,7 +116,7 @@ pub const REGISTERS_BURST_OF_CLIENT_ID: u32 = 50;
 /// A register waits at most so long for its turn; later ones are told to come back.
 pub const REGISTER_TURN_MS: u64 = 8_000;
 /// A connection that stood for so long has proved itself: the next loss is met without backoff.
-pub const STABLE_CONNECTION_MS: u64 = 10_000;
+pub const STABLE_CONNECTION_MS: u64 = 2_000;
 /// What the ring has given to other nodes is left in place for so long after it has changed.
 pub const SETTLE_RING_MS: u64 = 2_000;
 /// A call becomes a stream after this time, and gets a comment each time it passes again.

@@ -75,8 +75,8 @@ enum Stage {
     Checked,
     /// Its app remembers no calls: it is looked for where it runs, and nowhere else.
     Orphaned(Run),
-    /// Sent.
-    Sent(InFlight, Run),
+    /// Sent, and when.
+    Sent(InFlight, Run, Instant),
 }
 
 impl Call {
@@ -118,8 +118,8 @@ impl Call {
                 Stage::Unchecked { fresh } => self.check_against_registration(fresh).await,
                 Stage::Checked => self.send().await,
                 Stage::Orphaned(run) => self.attach(run).await,
-                Stage::Sent(in_flight, run) => match self.await_end(in_flight, &events).await {
-                    Some(end) => self.handle_end(&run, end),
+                Stage::Sent(in_flight, run, at) => match self.await_end(in_flight, &events).await {
+                    Some(end) => self.handle_end(&run, end, at.elapsed()),
                     None => Err(self.timed_out()),
                 },
             };
@@ -239,7 +239,7 @@ impl Call {
         if self.delivery.may_have_run() {
             self.gateway.metrics.redeliveries.inc();
         }
-        Stage::Sent(in_flight, run)
+        Stage::Sent(in_flight, run, Instant::now())
     }
 
     /// The call as the node gets it; its params travel beside.
@@ -281,9 +281,9 @@ impl Call {
         }
     }
 
-    fn handle_end(&mut self, run: &Run, end: End) -> Result<Stage, Verdict> {
+    fn handle_end(&mut self, run: &Run, end: End, carried: Duration) -> Result<Stage, Verdict> {
         let attempt = self.delivery.attempt();
-        let next = self.delivery.handle_end(run, end);
+        let next = self.delivery.handle_end(run, end, carried);
         if self.delivery.attempt() > attempt {
             self.route.insist();
         }

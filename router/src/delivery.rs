@@ -5,8 +5,10 @@
 //! have reached its app nobody says that it did not run: whatever keeps it from its answer after
 //! that is [`Over::Unknown`].
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use clientmcp_core::limits::RUNS_LOST_PER_CALL;
+use clientmcp_core::limits::{RUNS_LOST_PER_CALL, RUNS_LOST_PER_CALL_IN_ALL, SUSPECT_WITHIN_MS};
 use clientmcp_proto::v1::{self, outcome::Outcome, refused::Why};
 
 use crate::links::{End, Run};
@@ -19,8 +21,9 @@ pub(crate) struct Delivery {
     app: Option<App>,
     attempt: u32,
     attach_only: bool,
-    /// Runs of nodes that were lost under the call since it last made progress.
-    runs_lost: Vec<Run>,
+    /// Runs of nodes that were lost under the call since it last made progress, and whether that
+    /// was soon after they got it.
+    runs_lost: Vec<(Run, bool)>,
 }
 
 /// What follows.
@@ -100,8 +103,9 @@ impl Delivery {
         self.runs_lost.clear();
     }
 
-    /// The link to `run` said its last word on the present delivery.
-    pub(crate) fn handle_end(&mut self, run: &Run, end: End) -> Next {
+    /// The link to `run` said its last word on the present delivery, which it had `carried` for so
+    /// long.
+    pub(crate) fn handle_end(&mut self, run: &Run, end: End, carried: Duration) -> Next {
         match end {
             End::Outcome(outcome) => self.handle_outcome(run, outcome),
             End::Moved(to) => self.handle_loss(Next::Follow(to)),
@@ -110,7 +114,7 @@ impl Delivery {
             } => self.unless_attached(run, Next::Deliver),
             End::LinkLost {
                 not_delivered: false,
-            } => self.handle_lost_run(run),
+            } => self.handle_lost_run(run, carried),
         }
     }
 
@@ -161,12 +165,15 @@ impl Delivery {
     }
 
     /// The link was lost: the node may be gone, or only the way to it.
-    fn handle_lost_run(&mut self, run: &Run) -> Next {
-        if !self.runs_lost.contains(run) {
-            self.runs_lost.push(run.clone());
+    fn handle_lost_run(&mut self, run: &Run, carried: Duration) -> Next {
+        let soon = carried < Duration::from_millis(SUSPECT_WITHIN_MS);
+        if !self.runs_lost.iter().any(|(lost, _)| lost == run) {
+            self.runs_lost.push((run.clone(), soon));
         }
-        // A call that kills nodes must not walk through the cluster.
-        if self.runs_lost.len() >= RUNS_LOST_PER_CALL {
+        // A call that kills nodes must not walk through the cluster. It does so soon after it
+        // came; a long call that sees several nodes go is more likely to be unlucky.
+        let lost_soon = self.runs_lost.iter().filter(|(_, soon)| *soon).count();
+        if lost_soon >= RUNS_LOST_PER_CALL || self.runs_lost.len() >= RUNS_LOST_PER_CALL_IN_ALL {
             return Next::Over(Over::Unknown);
         }
         match self.handle_loss(Next::Deliver) {

@@ -1,6 +1,8 @@
 use super::*;
 use clientmcp_core::ids::{Incarnation, MemberId};
 
+const AT_ONCE: Duration = Duration::ZERO;
+
 fn run(n: u64) -> Run {
     Run {
         member: MemberId::parse("node").unwrap(),
@@ -37,11 +39,15 @@ fn orphaned() -> Delivery {
 }
 
 fn lose_socket(delivery: &mut Delivery) -> Next {
-    delivery.handle_end(&run(1), lost(false, false))
+    delivery.handle_end(&run(1), lost(false, false), AT_ONCE)
 }
 
 fn lose_link(delivery: &mut Delivery, n: u64) -> Next {
-    delivery.handle_end(&run(n), link_lost(false))
+    lose_link_after(delivery, n, AT_ONCE)
+}
+
+fn lose_link_after(delivery: &mut Delivery, n: u64, carried: Duration) -> Next {
+    delivery.handle_end(&run(n), link_lost(false), carried)
 }
 
 fn link_lost(not_delivered: bool) -> End {
@@ -105,7 +111,7 @@ fn steps(delivery: impl Fn() -> Delivery) -> Vec<(Next, bool)> {
     let step = |end| {
         let mut delivery = delivery();
         let before = delivery.attempt();
-        let next = delivery.handle_end(&run(1), end);
+        let next = delivery.handle_end(&run(1), end, AT_ONCE);
         (next, delivery.attempt() > before)
     };
     ends().into_iter().map(step).collect()
@@ -208,7 +214,7 @@ fn a_call_that_is_attached_to_is_started_nowhere() {
     }
     let mut delivery = orphaned();
     for end in [link_lost(true), link_lost(false)] {
-        delivery.handle_end(&run(1), end);
+        delivery.handle_end(&run(1), end, AT_ONCE);
         assert!(delivery.attach_only() && delivery.may_have_run());
     }
 }
@@ -237,6 +243,20 @@ fn a_call_that_kills_nodes_is_given_up() {
     assert_eq!(lose_socket(&mut delivery), Next::Deliver);
     assert_eq!(lose_link(&mut delivery, 2), Next::Deliver);
     assert_eq!(lose_link(&mut delivery, 3), Next::Over(Over::Unknown));
+}
+
+#[test]
+fn a_long_call_outlives_more_nodes_than_a_sudden_one() {
+    let long = Duration::from_millis(SUSPECT_WITHIN_MS);
+    let mut delivery = first(app(true));
+    for n in 1..RUNS_LOST_PER_CALL_IN_ALL as u64 {
+        assert_eq!(lose_link_after(&mut delivery, n, long), Next::Deliver);
+    }
+    let last = RUNS_LOST_PER_CALL_IN_ALL as u64;
+    assert_eq!(
+        lose_link_after(&mut delivery, last, long),
+        Next::Over(Over::Unknown)
+    );
 }
 
 #[test]

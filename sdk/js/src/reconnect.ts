@@ -8,7 +8,7 @@ const DEFAULT_WITHIN_MS = 200;
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 30_000;
 /** A connection that lasted this long has proved itself; shorter ones do not reset the backoff. */
-const STABLE_MS = 10_000;
+const STABLE_MS = 2_000;
 
 type Action =
   /** at once, spread over the window in which all the lost connections come back */
