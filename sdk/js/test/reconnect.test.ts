@@ -57,14 +57,14 @@ test("a connection that took over has stood as long as those before it", () => {
     return plan.kind === "stop" ? -1 : plan.delayMs;
   };
   reconnect.handleRegistered(0, 200, false);
-  assert.equal(lost(5_000), 200);
-  reconnect.handleRegistered(6_000, 200, false);
-  reconnect.handleRegistered(12_000, 300, true);
-  reconnect.handleRegistered(15_999, 400, true);
-  assert.equal(lost(16_000), 400);
-  reconnect.handleRegistered(17_000, 200, false);
-  reconnect.handleRegistered(26_999, 200, true);
-  assert.equal(lost(26_999), 500);
+  assert.equal(lost(1_000), 200);
+  reconnect.handleRegistered(1_200, 200, false);
+  reconnect.handleRegistered(2_400, 300, true);
+  reconnect.handleRegistered(3_199, 400, true);
+  assert.equal(lost(3_200), 400);
+  reconnect.handleRegistered(3_400, 200, false);
+  reconnect.handleRegistered(5_399, 200, true);
+  assert.equal(lost(5_399), 500);
 });
 
 test("the window of the last registered is used", async (t) => {

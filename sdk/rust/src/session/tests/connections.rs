@@ -151,14 +151,14 @@ fn move_on(script: &mut Script, socket: u64) {
 fn a_connection_that_took_over_stands_as_long_as_the_one_before() {
     for closed_first in [true, false] {
         let mut script = online_again();
-        script.now += Duration::from_secs(6);
+        script.now += Duration::from_millis(1_200);
         move_on(&mut script, 4);
         if closed_first {
             script.lose(3, 1000, "its next socket took over");
         }
         script.receive(4, &registered(100));
         script.expect(["online 4", "accepted 1"]);
-        script.now += Duration::from_secs(4);
+        script.now += Duration::from_millis(800);
         script.lose(4, NO_CLOSE_FRAME, "");
         script.expect(["offline None the connection was lost, 100 ms"]);
     }
@@ -167,11 +167,11 @@ fn a_connection_that_took_over_stands_as_long_as_the_one_before() {
 #[test]
 fn a_chain_of_connections_that_is_younger_than_that_is_backed_off_from() {
     let mut script = online_again();
-    script.now += Duration::from_secs(5);
+    script.now += Duration::from_millis(1_000);
     move_on(&mut script, 4);
     script.receive(4, &registered(100));
     script.expect(["online 4", "accepted 1"]);
-    script.now += Duration::from_secs(4);
+    script.now += Duration::from_millis(800);
     script.lose(4, NO_CLOSE_FRAME, "");
     script.expect(["offline None the connection was lost, 500 ms"]);
 }
@@ -179,13 +179,13 @@ fn a_chain_of_connections_that_is_younger_than_that_is_backed_off_from() {
 #[test]
 fn what_comes_after_a_loss_inherits_nothing() {
     let mut script = online_again();
-    script.now += Duration::from_secs(9);
+    script.now += Duration::from_millis(1_800);
     move_on(&mut script, 4);
     script.lose(3, NO_CLOSE_FRAME, "");
     script.expect(["connecting"]);
     script.receive(4, &registered(100));
     script.expect(["online 4", "accepted 1"]);
-    script.now += Duration::from_secs(9);
+    script.now += Duration::from_millis(1_800);
     script.lose(4, NO_CLOSE_FRAME, "");
     script.expect(["offline None the connection was lost, 500 ms"]);
 }
@@ -193,7 +193,7 @@ fn what_comes_after_a_loss_inherits_nothing() {
 #[test]
 fn a_move_that_ends_between_two_sockets_is_credited_with_the_former() {
     let mut script = online_again();
-    script.now += Duration::from_secs(10);
+    script.now += Duration::from_millis(2_000);
     move_on(&mut script, 4);
     script.lose(3, 1000, "its next socket took over");
     script.lose(4, NO_CLOSE_FRAME, "");
