@@ -3,8 +3,10 @@ import { Connector } from "./connector.js";
 import { Dispatcher } from "./dispatch.js";
 import { Emitter } from "./emitter.js";
 import { environmentFor, type Environment } from "./environment.js";
-import { DEFAULT_LIMITS, type RegisteredMessage, type Rejected, type ServerMessage } from "./messages.js";
-import type { ConnectOptions, Status, Tools } from "./options.js";
+import { DEFAULT_LIMITS, encodeMessage, type RegisteredMessage, type Rejected, type ServerMessage } from "./messages.js";
+import { Offer, type Offered } from "./offer/offer.js";
+import type { DynamicResources, Resources } from "./offer/resources.js";
+import type { ConnectOptions, Status, TypedOptions, TypedPrompts, TypedTemplates, TypedTools } from "./options.js";
 import { Registrar } from "./register.js";
 import type { Session } from "./session.js";
 import { TokenSource } from "./token.js";
@@ -13,15 +15,19 @@ export interface AppEvents {
   status: Status;
   /** entries of the registration that the bridge refused; the others are served */
   rejected: Rejected[];
+  /** the URIs of the resources that somebody watches at present */
+  subscriptions: readonly string[];
 }
 
 /**
- * Connects an application to a cluster and offers its tools.
- * @throws TypeError for options that cannot work, RangeError for tools too large to register
+ * Connects an application to a cluster and offers its tools, prompts and resources.
+ * @throws TypeError for options that cannot work, RangeError for an offer too large to register
  */
-export function connect(options: ConnectOptions): App {
+export function connect<const Inputs, const Arguments, const Template extends string>(
+  options: TypedOptions<Inputs, Arguments, Template>,
+): App {
   checkOptions(options);
-  return new App(options, environmentFor(options.WebSocket, options.logger));
+  return new App(options as ConnectOptions, environmentFor(options.WebSocket, options.logger));
 }
 
 /** A connected application; made by {@link connect}. */
@@ -30,7 +36,8 @@ export class App extends Emitter<AppEvents> {
   readonly #registrar: Registrar;
   readonly #dispatcher: Dispatcher;
   readonly #connector: Connector;
-  #tools: Tools;
+  #offer: Offer;
+  #subscriptions: readonly string[] = [];
   #status: Status = { state: "connecting" };
   #clientId: string | undefined;
   #maxMessageBytes = DEFAULT_LIMITS.maxMessageBytes;
@@ -40,12 +47,13 @@ export class App extends Emitter<AppEvents> {
     super();
     const { timers, logger } = environment;
     this.#environment = environment;
-    this.#tools = { ...options.tools };
-    this.#registrar = new Registrar(options, this.#maxMessageBytes);
+    const { tools = {}, prompts = {}, resources = {}, resourceTemplates = {} } = options;
+    this.#offer = new Offer({ tools, prompts, resources, resourceTemplates });
+    this.#registrar = new Registrar(options, this.#offer, this.#maxMessageBytes);
     this.#dispatcher = new Dispatcher({
       timers,
       logger,
-      tools: () => this.#tools,
+      offer: () => this.#offer,
     });
     this.#connector = new Connector({
       environment,
@@ -82,13 +90,47 @@ export class App extends Emitter<AppEvents> {
     this.#connector.close();
   }
 
+  /** The URIs of the resources that somebody watches at present. */
+  get subscriptions(): readonly string[] {
+    return this.#subscriptions;
+  }
+
   /**
-   * Replaces all tools.
-   * @throws TypeError for a tool without a handler, RangeError for tools too large to register
+   * Replaces all tools, online or not.
+   * @throws TypeError for a tool that cannot work, RangeError for an offer too large to register
    */
-  setTools(tools: Tools): void {
-    const changed = this.#registrar.setTools(tools, this.#maxMessageBytes);
-    this.#tools = { ...tools };
+  setTools<const Inputs>(tools: TypedTools<Inputs>): void {
+    this.#replace({ tools: tools as Offered["tools"] });
+  }
+
+  /** Replaces all prompts, as {@link App.setTools}. */
+  setPrompts<const Arguments>(prompts: TypedPrompts<Arguments>): void {
+    this.#replace({ prompts: prompts as Offered["prompts"] });
+  }
+
+  /** Replaces all resources but those of templates, as {@link App.setTools}. */
+  setResources(resources: Resources | DynamicResources): void {
+    this.#replace({ resources });
+  }
+
+  /** Replaces all resource templates, as {@link App.setTools}. */
+  setResourceTemplates<const Template extends string>(templates: TypedTemplates<Template>): void {
+    this.#replace({ resourceTemplates: templates as Offered["resourceTemplates"] });
+  }
+
+  /**
+   * Tells those who watch a resource that it has changed. While the connection is lost there is
+   * nobody to tell; the cluster has watchers read again once it is back.
+   */
+  resourceUpdated(uri: string): void {
+    const method = "notifications/resources/updated";
+    this.#connector.current?.send(encodeMessage({ type: "notify", method, params: { uri } }));
+  }
+
+  #replace(part: Partial<Offered>): void {
+    const offer = new Offer({ ...this.#offer.given, ...part });
+    const changed = this.#registrar.replace(offer, this.#maxMessageBytes);
+    this.#offer = offer;
     if (changed) this.#connector.register();
   }
 
@@ -122,14 +164,23 @@ export class App extends Emitter<AppEvents> {
         return this.#dispatcher.handleCancel(message.id, message.reason ?? "agent", session);
       case "settled":
         return this.#dispatcher.handleSettled(message.ids);
+      case "subscriptions":
+        if (session === this.#connector.current) this.#handleSubscriptions(message.uris);
+        return;
       default:
-      // A later bridge may say more than this SDK understands (`subscriptions` already does).
+      // A later bridge may say more than this SDK understands.
     }
+  }
+
+  #handleSubscriptions(uris: unknown): void {
+    if (!Array.isArray(uris)) return;
+    this.#subscriptions = uris.filter((uri) => typeof uri === "string");
+    this.emit("subscriptions", this.#subscriptions);
   }
 }
 
 /** What callers without types may pass, as a setting that is not set: told at once, not tried again and again. */
-function checkOptions({ url, serverInfo }: ConnectOptions): void {
+function checkOptions({ url, serverInfo }: Pick<ConnectOptions, "url" | "serverInfo">): void {
   if (typeof url !== "string" || url === "") {
     throw new TypeError("clientmcp: `url` must be the address of the cluster, as wss://…/v1/connect");
   }

@@ -126,6 +126,7 @@ export class Connector {
   }
 
   readonly #sessionHandlers = {
+    isMoving: (session: Session): boolean => this.#current !== undefined && this.#current !== session,
     handleRegistered: (session: Session, message: RegisteredMessage): void => {
       if (session === this.#next) this.#takeOver(session, message);
       if (session === this.#current) this.#parts.handlers.handleRegistered(message);

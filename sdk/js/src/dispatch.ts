@@ -1,11 +1,13 @@
 /** Calls of agents, from their delivery to their answer. */
 import { CallMemory } from "./calls.js";
+import type { ContextCall } from "./context.js";
 import type { Logger } from "./environment.js";
-import { CallCancelled, INVALID_PARAMS, METHOD_NOT_FOUND, OUTCOME_UNKNOWN, RpcError, ToolError } from "./errors.js";
-import { encodeMessage, fits, isShallow, LOG_LEVELS } from "./messages.js";
-import type { Answer, CallMessage, CancelReason, LogLevel } from "./messages.js";
-import type { CallContext, ToolArguments, Tools } from "./options.js";
-import { answerOfThrown, encodeAnswer, resultOf } from "./results.js";
+import { CallCancelled, OUTCOME_UNKNOWN, ResourceNotFound, RpcError, ToolError } from "./errors.js";
+import { encodeMessage, fits, isShallow, type Answer, type CallMessage, type CancelReason } from "./messages.js";
+import type { Offer } from "./offer/offer.js";
+import { answerOfThrown, encodeAnswer } from "./results.js";
+import { Rounds } from "./rounds/rounds.js";
+import type { Run } from "./rounds/run.js";
 import type { Cancel, Timers } from "./timers.js";
 
 /** A socket, as far as a call needs it. */
@@ -20,29 +22,34 @@ export interface Carrier {
 export interface DispatcherParts {
   timers: Timers;
   logger: Logger;
-  tools: () => Tools;
+  /** what is offered at present */
+  offer: () => Offer;
 }
 
 /** A cancel that is this much overdue was lost with its socket. */
 const LOST_CANCEL_MS = 5_000;
 
-interface RunningCall {
-  message: CallMessage;
-  abort: AbortController;
+interface RunningCall extends ContextCall {
+  /** the handler's run that serves it */
+  run: Run<RunningCall> | undefined;
   /** the socket of the latest delivery: the only one on which the bridge expects to hear of the call */
   carrier: Carrier;
   attempt: number;
   cancelled: boolean;
   cancelDeadline: Cancel;
+  /** what was last said about the task that the call became */
+  task: string | undefined;
 }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #memory = new CallMemory();
+  readonly #rounds: Rounds<RunningCall>;
   readonly #running = new Map<string, RunningCall>();
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    this.#rounds = new Rounds(parts.timers, (method, params, context) => parts.offer().answer(method, params, context));
   }
 
   /** A call was delivered, for the first time or again. */
@@ -74,41 +81,45 @@ export class Dispatcher {
   /** The application is leaving: nobody waits for any call. */
   cancelAll(): void {
     for (const call of this.#running.values()) this.#cancel(call, "closed");
+    this.#rounds.abortAll();
   }
 
   async #run(message: CallMessage, carrier: Carrier): Promise<void> {
-    const { id, attempt = 0 } = message;
-    const abort = new AbortController();
-    const call: RunningCall = { message, abort, carrier, attempt, cancelled: false, cancelDeadline: () => {} };
+    const { id, method, attempt = 0 } = message;
+    const call: RunningCall = {
+      message,
+      run: undefined,
+      carrier,
+      attempt,
+      cancelled: false,
+      cancelDeadline: () => {},
+      task: undefined,
+      note: (note) => this.#note(call, note),
+    };
     this.#running.set(id, call);
     this.#awaitCancel(call, message.deadlineMs ?? 0);
     const answer = await this.#answer(call);
     call.cancelDeadline();
     this.#running.delete(id);
-    const text = encodeAnswer(answer, call.carrier.limits.maxMessageBytes);
+    const text = encodeAnswer(answer, method, call.carrier.limits.maxMessageBytes);
     this.#memory.handleFinished(id, text, this.#parts.timers.now());
     // A socket that is gone loses nothing: the call comes again, and is answered from the memory.
     if (!call.cancelled) call.carrier.send(text);
   }
 
   async #answer(call: RunningCall): Promise<Answer> {
-    const { id, method, params = {} } = call.message;
+    const { id, method, params } = call.message;
     try {
-      if (method !== "tools/call") {
-        throw new RpcError(METHOD_NOT_FOUND, `the application does not offer ${method}`);
-      }
-      const name = String(params["name"]);
-      const tools = this.#parts.tools();
-      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
-      if (!tool) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${name}`);
-      const value = await tool.handler(readArguments(params), this.#contextOf(call));
-      return { type: "result", id, result: resultOf(value, tool) };
+      call.run = this.#rounds.runFor(call);
+      const result = await this.#rounds.result(call.run, call);
+      if (typeof result !== "object" || result === null) throw new TypeError(`a handler of ${method} returned ${String(result)}`);
+      return { type: "result", id, result };
     } catch (thrown) {
-      const expected = thrown instanceof ToolError || thrown instanceof RpcError;
-      if (!expected && !call.cancelled) {
-        this.#parts.logger.warn(`clientmcp: a call of ${String(params["name"])} failed`, thrown);
+      if (!isExpected(thrown) && !call.cancelled) {
+        const target = String(params?.["name"] ?? params?.["uri"] ?? method);
+        this.#parts.logger.warn(`clientmcp: a call of ${target} failed`, thrown);
       }
-      return answerOfThrown(id, thrown);
+      return answerOfThrown(call.message, thrown);
     }
   }
 
@@ -120,13 +131,14 @@ export class Dispatcher {
     call.attempt = attempt;
     call.cancelled = false;
     this.#awaitCancel(call, deadlineMs);
+    if (call.task !== undefined) carrier.send(call.task);
   }
 
   #cancel(call: RunningCall, reason: CancelReason | "closed"): void {
     if (call.cancelled) return;
     call.cancelled = true;
     call.cancelDeadline();
-    call.abort.abort(new CallCancelled(reason));
+    call.run?.abort(new CallCancelled(reason));
   }
 
   /** The bridge cancels a call at its deadline, but not if the socket is gone by then. */
@@ -137,64 +149,24 @@ export class Dispatcher {
   }
 
   /** Sends what a running call has to say, if it can be said. */
-  #note(call: RunningCall, message: { type: "progress" | "log"; [member: string]: unknown }): void {
+  #note(call: RunningCall, note: { type: "progress" | "log" | "task"; [member: string]: unknown }): void {
     const { carrier } = call;
-    if (!carrier.isOpen || call.cancelled || this.#running.get(call.message.id) !== call) return;
+    if (call.cancelled || this.#running.get(call.message.id) !== call) return;
     try {
-      const text = encodeMessage(message);
+      const text = encodeMessage(note);
       if (!fits(text, carrier.limits.maxMessageBytes)) throw new RangeError("it is too large");
       if (!isShallow(text)) throw new RangeError("it is nested too deep");
+      if (note.type === "task") call.task = text;
       carrier.send(text);
     } catch (error) {
-      this.#parts.logger.warn(`clientmcp: a ${message.type} message could not be sent`, error);
+      this.#parts.logger.warn(`clientmcp: a ${note.type} message could not be sent`, error);
     }
   }
-
-  #contextOf(call: RunningCall): CallContext {
-    const { id, rootId = id, params = {}, context = {} } = call.message;
-    const { logLevel, clientCapabilities = {} } = context;
-    return {
-      signal: call.abort.signal,
-      callId: id,
-      rootId,
-      protocolVersion: context.protocolVersion,
-      clientInfo: context.clientInfo,
-      clientCapabilities,
-      subject: context.subject,
-      logLevel,
-      params,
-      progress: (progress, total, message) => {
-        if (context.progress !== true || !Number.isFinite(progress)) return;
-        if (!Number.isFinite(total)) total = undefined;
-        this.#note(call, { type: "progress", id, progress, total, message: textOrNothing(message) });
-      },
-      log: (level, data, logger) => {
-        if (!isLogged(level, logLevel)) return;
-        if (data === undefined) data = null;
-        this.#note(call, { type: "log", id, level, logger: textOrNothing(logger), data });
-      },
-    };
-  }
 }
 
-/** The one place where arguments are looked at before a handler gets them. */
-function readArguments(params: Record<string, unknown>): ToolArguments {
-  const given = params["arguments"] ?? {};
-  if (typeof given !== "object" || Array.isArray(given)) {
-    throw new RpcError(INVALID_PARAMS, "arguments must be an object");
-  }
-  return given as ToolArguments;
-}
-
-function isLogged(level: LogLevel, least: LogLevel | undefined): boolean {
-  if (least === undefined) return false;
-  const rank = LOG_LEVELS.indexOf(level);
-  return rank >= 0 && rank >= LOG_LEVELS.indexOf(least);
-}
-
-/** What the bridge takes for a text only if it is one; callers without types may pass anything. */
-function textOrNothing(given: unknown): string | undefined {
-  return given === undefined || given === null ? undefined : String(given);
+/** Whether an error is the handler's way to say something, and no fault. */
+function isExpected(thrown: unknown): boolean {
+  return [ToolError, RpcError, ResourceNotFound].some((kind) => thrown instanceof kind);
 }
 
 function unknownOutcome(id: string): string {

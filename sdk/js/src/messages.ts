@@ -38,6 +38,14 @@ export interface Limits {
 /** How deep a message may be nested, itself included. */
 export const MAX_DEPTH = 128;
 
+/** The first revision of MCP without sessions; a call of an older one comes from a legacy agent. */
+const MODERN_SINCE = "2026-07-28";
+
+/** Whether an agent speaks a revision that is modern (SPEC.md §2); one that is not named is. */
+export function isModern(protocolVersion: string | undefined): boolean {
+  return protocolVersion === undefined || protocolVersion >= MODERN_SINCE;
+}
+
 /** The limits that hold until the first `registered` states them. */
 export const DEFAULT_LIMITS: Limits = {
   maxMessageBytes: 4 * 1024 * 1024,
@@ -75,12 +83,15 @@ export interface WireContext {
   subject?: string;
   logLevel?: LogLevel;
   progress?: boolean;
+  /** whether the call may become a task */
+  tasks?: boolean;
 }
 
 export interface CallMessage {
   type: "call";
   id: string;
   rootId?: string;
+  round?: number;
   attempt?: number;
   method: string;
   params?: Record<string, unknown>;
@@ -109,6 +120,11 @@ export interface MoveMessage {
   url?: string;
 }
 
+export interface SubscriptionsMessage {
+  type: "subscriptions";
+  uris: string[];
+}
+
 export interface AuthorizedMessage {
   type: "authorized";
   expiresInMs?: number;
@@ -122,6 +138,7 @@ export type ServerMessage =
   | CancelMessage
   | SettledMessage
   | MoveMessage
+  | SubscriptionsMessage
   | AuthorizedMessage
   | { type: "ping" }
   | { type: "pong" };

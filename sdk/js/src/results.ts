@@ -1,60 +1,62 @@
-/** From what a handler returned, or threw, to the answer of its call. */
-import { messageOf, RpcError } from "./errors.js";
-import { byteLength, encodeMessage, fits, isShallow, MAX_DEPTH, type Answer } from "./messages.js";
-import type { CallToolResult, Tool } from "./options.js";
+/** From what a call's handler yielded, or threw, to the frame of its answer. */
+import {
+  INTERNAL_ERROR, INVALID_PARAMS, LEGACY_MISSING_CAPABILITY, LEGACY_RESOURCE_NOT_FOUND, messageOf,
+  MISSING_CAPABILITY, MissingCapability, ResourceNotFound, RpcError,
+} from "./errors.js";
+import { byteLength, encodeMessage, fits, isModern, isShallow, MAX_DEPTH } from "./messages.js";
+import type { Answer, CallMessage, ErrorBody } from "./messages.js";
+
+/** The member of a result's `_meta` that tells programs what a model reads (SPEC.md §7.3). */
+const OUTCOME = "dev.clientmcp/outcome";
+
+/** The answer for what a handler threw. */
+export function answerOfThrown({ id, method, context = {} }: CallMessage, thrown: unknown): Answer {
+  const modern = isModern(context.protocolVersion);
+  if (method === "tools/call" && !(thrown instanceof RpcError) && !(thrown instanceof ResourceNotFound)) {
+    const text = messageOf(thrown) || "the tool failed";
+    const missing = thrown instanceof MissingCapability;
+    const result = { ...errorResult(text), ...(missing && { _meta: { [OUTCOME]: "missing_capability" } }) };
+    return { type: "result", id, result };
+  }
+  return { type: "error", id, error: errorOf(thrown, modern) };
+}
 
 /** A result that is an error for the model to see. */
-export function errorResult(text: string): CallToolResult {
+function errorResult(text: string): Record<string, unknown> {
   return { content: [{ type: "text", text }], isError: true };
 }
 
-/**
- * MCP's result for a handler's value.
- * @throws TypeError for a value that JSON cannot express
- */
-export function resultOf(value: unknown, tool: Pick<Tool, "outputSchema">): unknown {
-  if (value === undefined) return { content: [] };
-  if (isResult(value)) return value;
-  if (typeof value === "string" && tool.outputSchema === undefined) {
-    return { content: [{ type: "text", text: value }] };
+function errorOf(thrown: unknown, modern: boolean): ErrorBody {
+  const message = messageOf(thrown);
+  if (thrown instanceof RpcError) {
+    const { code, data } = thrown;
+    return { code, message, ...(data !== undefined && { data }) };
   }
-  const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined) throw new TypeError(`a tool returned a ${typeof value}, which is no JSON`);
-  return {
-    content: [{ type: "text", text: typeof value === "string" ? value : text }],
-    structuredContent: value,
-  };
-}
-
-/** A result in MCP's own form: of a tool call, or one that asks for input. */
-function isResult(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { content, resultType } = value as Record<string, unknown>;
-  return Array.isArray(content) || typeof resultType === "string";
-}
-
-/** The answer for what a handler threw. */
-export function answerOfThrown(id: string, thrown: unknown): Answer {
-  if (!(thrown instanceof RpcError)) {
-    return { type: "result", id, result: errorResult(messageOf(thrown) || "the tool failed") };
+  if (thrown instanceof ResourceNotFound) {
+    const code = modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
+    return { code, message, data: { uri: thrown.uri } };
   }
-  const { code, message, data } = thrown;
-  return { type: "error", id, error: { code, message, ...(data !== undefined && { data }) } };
+  if (thrown instanceof MissingCapability) {
+    if (modern) return { code: MISSING_CAPABILITY, message, data: { requiredCapabilities: thrown.required } };
+    return { code: LEGACY_MISSING_CAPABILITY, message, data: { outcome: "missing_capability" } };
+  }
+  return { code: INTERNAL_ERROR, message };
 }
 
 /**
  * The frame of an answer. One that no message can carry, for its size or depth or because it is no
  * JSON, becomes an error that says so: sent as it is, it would cost the connection.
  */
-export function encodeAnswer(answer: Answer, maxMessageBytes: number): string {
+export function encodeAnswer(answer: Answer, method: string, maxMessageBytes: number): string {
   const { id } = answer;
   const encoded = tryEncode(answer, maxMessageBytes);
   if ("text" in encoded) return encoded.text;
   const { problem } = encoded;
-  if (answer.type === "result") {
+  if (answer.type === "result" && method === "tools/call") {
     return encodeMessage({ type: "result", id, result: errorResult(problem) });
   }
-  return encodeMessage({ type: "error", id, error: { code: answer.error.code, message: problem } });
+  const code = answer.type === "error" ? answer.error.code : INTERNAL_ERROR;
+  return encodeMessage({ type: "error", id, error: { code, message: problem } });
 }
 
 function tryEncode(answer: Answer, maxMessageBytes: number): { text: string } | { problem: string } {

@@ -11,6 +11,8 @@ import type { Cancel } from "./timers.js";
 const REGISTER_TIMEOUT_MS = 60_000;
 
 export interface SessionHandlers {
+  /** Whether this session is to take over from one that still stands. */
+  isMoving(session: Session): boolean;
   /** On the first `registered` and on each later one. */
   handleRegistered(session: Session, message: RegisteredMessage): void;
   handleMessage(session: Session, message: ServerMessage): void;
@@ -95,7 +97,8 @@ export class Session {
 
   #register(full: boolean): void {
     this.#askAgain = false;
-    this.#asked = this.#parts.registrar.registration(this.connection, full);
+    const { registrar, handlers } = this.#parts;
+    this.#asked = registrar.registration(this.connection, handlers.isMoving(this), full);
     this.send(this.#asked.text);
   }
 

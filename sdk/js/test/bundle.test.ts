@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 
 const read = (path: string): string => readFileSync(path, "utf8");
 
@@ -23,8 +24,14 @@ test("the single file imports nothing", () => {
   assert.doesNotMatch(read("dist/clientmcp.js"), /^\s*import\b|\bimport\(|\brequire\(/m);
 });
 
-test("the package has no runtime dependency, and its lockfile names no host", () => {
-  const manifest = JSON.parse(read("package.json")) as Record<string, unknown>;
-  assert.equal(manifest["dependencies"], undefined);
+test("a page loads 24 KiB at most, minified and compressed", () => {
+  const minified = execFileSync("npx", ["esbuild", "dist/clientmcp.js", "--minify", "--log-level=error"]);
+  const { length } = gzipSync(minified);
+  assert.ok(length <= 24 * 1024, `${length} bytes`);
+});
+
+test("the validator of JSON Schema is the one runtime dependency, and the lockfile names no host", () => {
+  const manifest = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+  assert.deepEqual(Object.keys(manifest.dependencies), ["@cfworker/json-schema"]);
   assert.doesNotMatch(read("package-lock.json"), /"resolved"/);
 });

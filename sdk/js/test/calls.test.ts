@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CallCancelled, RpcError, ToolError } from "../src/errors.js";
-import type { CallContext, Tools } from "../src/options.js";
+import type { CallContext } from "../src/context.js";
+import type { Tools } from "../src/offer/tools.js";
 import { Harness } from "./harness.js";
 
 const DEFINITION = { inputSchema: { type: "object" } };
@@ -159,7 +160,7 @@ test("the handler gets its arguments and context", async (t) => {
   peer.send(call("c1", "tool"));
   await peer.next();
   const [args, context] = got ?? assert.fail();
-  const { signal, progress, log, ...rest } = context;
+  const { signal, progress, log, elicit, elicitUrl, sample, listRoots, becomeTask, ...rest } = context;
   assert.deepEqual(args, { color: "red" });
   assert.deepEqual(rest, {
     callId: "c1",
@@ -169,6 +170,9 @@ test("the handler gets its arguments and context", async (t) => {
     clientCapabilities: { elicitation: {} },
     subject: "someone",
     logLevel: undefined,
+    tasks: false,
+    inputResponses: undefined,
+    state: undefined,
     params: { name: "tool", arguments: { color: "red" }, _meta: { progressToken: 7 } },
   });
   assert.equal(signal.aborted, false);
@@ -190,8 +194,8 @@ test("calls that cannot be made are JSON-RPC errors", async (t) => {
   }
   peer.send(call("c2", "tool", { params: { name: "tool" } }));
   await peer.expect({ type: "result", id: "c2", result: text("ok") });
-  peer.send(call("c3", "tool", { method: "prompts/get" }));
-  const error = { code: -32601, message: "the application does not offer prompts/get" };
+  peer.send(call("c3", "tool", { method: "prompts/list" }));
+  const error = { code: -32601, message: "the application does not offer prompts/list" };
   await peer.expect({ type: "error", id: "c3", error });
 });
 

@@ -1,7 +1,8 @@
 /** Calls across connections: attached to, answered from memory, and moves from node to node. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { CallContext, Tools } from "../src/options.js";
+import type { CallContext } from "../src/context.js";
+import type { Tools } from "../src/offer/tools.js";
 import { FakeServer, type Peer } from "./fake-server.js";
 import { Harness, registered } from "./harness.js";
 
@@ -137,6 +138,7 @@ test("a redelivery that was never delivered is run", async (t) => {
 test("a redelivery of a cancelled call is answered", async (t) => {
   const { peer, slow } = await startSlow(t);
   peer.send(call("a"));
+  await peer.expectNothing();
   peer.send({ type: "cancel", id: "a", reason: "disconnect" });
   await peer.expectNothing();
   peer.send(call("a", 1));
@@ -200,7 +202,8 @@ test("a move opens the next connection first, and leaves no gap", async (t) => {
   h.timers.advance(1);
 
   const second = await h.server.accept();
-  assert.equal((await second.next())["connection"], 2);
+  const { connection, moving } = await second.next();
+  assert.deepEqual([connection, moving], [2, true]);
   assert.equal(h.app.status.state, "online");
   peer.send(call("c"));
   await peer.expectNothing();
