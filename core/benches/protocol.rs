@@ -174,8 +174,7 @@ fn request(n: u128) -> CallRequest {
         },
         era: Era::Modern,
         instance: None,
-        tools_hash: None,
-        rest_hash: None,
+        checked: Vec::new(),
         origin: None,
     }
 }

@@ -25,6 +25,8 @@ pub const CLIENT_INFO_BYTES: usize = 64;
 pub const SESSION_ID_BYTES: usize = 2_048;
 /// Length of a member ID.
 pub const MEMBER_ID_BYTES: usize = 63;
+/// Length of the URI of a resource, or of a URI template.
+pub const URI_BYTES: usize = 8 * 1024;
 /// Length of a tool name.
 pub const TOOL_NAME_BYTES: usize = 128;
 /// Shortest secret that signs tokens.

@@ -5,6 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::json::JsonError;
+
 /// The parts of a registration that are stored and compared apart (SPEC.md §4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -44,8 +46,7 @@ impl Kind {
     pub fn empty_content(self) -> Bytes {
         Bytes::from_static(match self {
             Kind::Tools | Kind::Prompts => b"[]",
-            Kind::Resources => br#"{"resources":[],"resourceTemplates":[]}"#,
-            Kind::Rest => b"{}",
+            Kind::Resources | Kind::Rest => b"{}",
         })
     }
 
@@ -53,6 +54,17 @@ impl Kind {
     #[must_use]
     pub fn empty_hash(self) -> ContentHash {
         ContentHash::of(self, &self.empty_content())
+    }
+}
+
+/// Stored content that cannot be read: of a release that is too new, or damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("stored content cannot be read: {0}")]
+pub struct ContentError(pub(crate) String);
+
+impl From<JsonError> for ContentError {
+    fn from(error: JsonError) -> Self {
+        Self(error.to_string())
     }
 }
 

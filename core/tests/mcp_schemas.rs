@@ -18,12 +18,11 @@ use clientmcp_core::mcp::outcome::{Failure, Reply};
 use clientmcp_core::mcp::request::Request;
 use clientmcp_core::mcp::session::SessionKeys;
 use clientmcp_core::mcp::version::Version;
-use clientmcp_core::mcp::{body, call, local, notification, result};
+use clientmcp_core::mcp::{app_error, body, call, local, notification, result};
 use clientmcp_core::message::{Log, LogLevel, Progress};
-use clientmcp_core::registration::{Hashes, Kind};
+use clientmcp_core::registration::{ContentHash, Hashes, Kind};
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::token::{CallGrant, Claims, Verifier, mint};
-use clientmcp_core::tool::{RestContent, ToolIndex};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
@@ -81,12 +80,20 @@ impl Revision {
     }
 
     fn error(&mut self, name: Option<&str>, error: &RpcError) {
-        let response: Value = serde_json::from_slice(&error.to_body()).unwrap();
+        let response = error.to_body();
+        self.error_response(&response);
+        if let Some(name) = name {
+            self.validate(name, &serde_json::from_slice(&response).unwrap());
+        }
+    }
+
+    fn error_response(&mut self, response: &[u8]) {
+        let response: Value = serde_json::from_slice(response).unwrap();
         let envelope = match self.version {
             Version::V2025_03_26 | Version::V2025_06_18 => "JSONRPCError",
             Version::V2025_11_25 | Version::V2026_07_28 => "JSONRPCErrorResponse",
         };
-        self.validate(name.unwrap_or(envelope), &response);
+        self.validate(envelope, &response);
     }
 
     fn notification(&mut self, name: &str, message: &[u8]) {
@@ -131,15 +138,34 @@ fn offer() -> Offer {
         "serverInfo": {"name": "n", "version": "1", "title": "N"},
         "instructions": "Be kind.",
         "toolOptions": {"samples": {"requires": {"sampling": {"tools": {}}}}},
+        "completions": true,
         "ttlMs": 5,
     });
-    let rest = RestContent::read(rest.to_string().into()).unwrap();
-    let tools = Bytes::from(tools.to_string());
-    Offer {
-        hashes: Hashes::empty(),
-        tools: Arc::new(ToolIndex::read(tools, &rest).unwrap()),
-        rest: Arc::new(rest),
-    }
+    let prompts = json!([
+        {"name": "plain"},
+        {"name": "full", "title": "T", "description": "d", "icons": [{"src": "https://a.b/c"}],
+            "arguments": [{"name": "a", "title": "t", "description": "d", "required": true}]},
+    ]);
+    let annotations =
+        json!({"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-31T10:00:00Z"});
+    let resources = json!({
+        "resources": [{"uri": "x:1", "name": "r", "title": "t", "description": "d",
+            "mimeType": "text/plain", "size": 5, "annotations": annotations, "_meta": {"k": 1},
+            "icons": [{"src": "https://a.b/c", "sizes": ["48x48"], "theme": "dark"}]}],
+        "resourceTemplates": [{"uriTemplate": "x://{y}", "name": "t", "mimeType": "text/plain",
+            "annotations": annotations}],
+    });
+    let content = |kind| {
+        let content = match kind {
+            Kind::Tools => &tools,
+            Kind::Prompts => &prompts,
+            Kind::Resources => &resources,
+            Kind::Rest => &rest,
+        };
+        Bytes::from(content.to_string())
+    };
+    let hashes = Hashes::each(|kind| ContentHash::of(kind, &content(kind)));
+    Offer::read(hashes, content).unwrap()
 }
 
 /// A request of this revision that passed every check, or why it did not.
@@ -154,7 +180,7 @@ fn receive(version: Version, method: &str, mut params: Value) -> Result<Request,
         });
         headers.insert("mcp-protocol-version", header(version.as_str()));
         headers.insert("mcp-method", header(method));
-        if let Some(name) = params["name"].as_str() {
+        if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
             headers.insert("mcp-name", header(name));
         }
     } else {
@@ -186,6 +212,9 @@ fn local_answers_are_valid() {
             Version::V2026_07_28 => &[
                 ("server/discover", "DiscoverResult"),
                 ("tools/list", "ListToolsResult"),
+                ("prompts/list", "ListPromptsResult"),
+                ("resources/list", "ListResourcesResult"),
+                ("resources/templates/list", "ListResourceTemplatesResult"),
             ][..],
             _ => &[
                 ("ping", "EmptyResult"),
@@ -193,7 +222,6 @@ fn local_answers_are_valid() {
                 ("prompts/list", "ListPromptsResult"),
                 ("resources/list", "ListResourcesResult"),
                 ("resources/templates/list", "ListResourceTemplatesResult"),
-                ("completion/complete", "CompleteResult"),
             ],
         };
         for (method, name) in answers {
@@ -261,6 +289,57 @@ fn results_of_tools_are_valid() {
 }
 
 #[test]
+fn results_of_other_calls_are_valid() {
+    let message = |content: Value| json!({"role": "user", "content": content});
+    let prompt = json!({"description": "d", "messages": [
+        message(json!({"type": "text", "text": "t"})),
+        message(json!({"type": "resource_link", "uri": "a:b", "name": "n"})),
+        message(json!({"type": "resource", "resource": {"uri": "a:b", "text": "t"}})),
+    ]});
+    let contents = json!({"contents": [
+        {"uri": "x:1", "mimeType": "text/plain", "text": "t"},
+        {"uri": "x:1", "blob": "AAAA"},
+    ], "ttlMs": -1, "cacheScope": "public"});
+    let completion = json!({"completion": {"values": ["a"], "total": 1, "hasMore": false}});
+    let listed = json!({"resources": [{"uri": "x:9", "name": "n"}], "nextCursor": "theirs"});
+    for version in Version::ALL {
+        let mut revision = Revision::load(version);
+        for (method, params, result, name) in [
+            (
+                "prompts/get",
+                json!({"name": "full"}),
+                &prompt,
+                "GetPromptResult",
+            ),
+            (
+                "resources/read",
+                json!({"uri": "x:1"}),
+                &contents,
+                "ReadResourceResult",
+            ),
+            (
+                "completion/complete",
+                json!({}),
+                &completion,
+                "CompleteResult",
+            ),
+            ("resources/list", json!({}), &listed, "ListResourcesResult"),
+        ] {
+            let request = receive(version, method, params).unwrap();
+            if method != "resources/list" {
+                let admitted = call::check(&request, &HeaderMap::new(), &offer());
+                assert!(admitted.is_ok(), "{method}");
+            }
+            revision.result(name, &respond(&request, result.to_string()));
+            match Failure::away(Some("Notes"), 1_000).to_answer(request.method) {
+                Reply::Result(result) => revision.result(name, &respond(&request, result)),
+                Reply::Error(error) => revision.error(None, &request.refuse(error)),
+            }
+        }
+    }
+}
+
+#[test]
 fn errors_are_valid() {
     for version in Version::ALL {
         let mut revision = Revision::load(version);
@@ -271,6 +350,17 @@ fn errors_are_valid() {
             panic!("there is no such tool");
         };
         revision.error(None, &error);
+        let request = receive(version, "resources/read", json!({"uri": "x:none"})).unwrap();
+        let mut offer = offer();
+        offer.resources = Arc::default();
+        let Err(Reply::Error(error)) = call::check(&request, &HeaderMap::new(), &offer) else {
+            panic!("there is no such resource");
+        };
+        revision.error(None, &error);
+        let error = r#"{"code":-32602,"message":"m","data":{"uri":"x:none"}}"#;
+        let error = Json::parse(error.to_owned()).unwrap();
+        let (response, _) = app_error::respond(&request, &error);
+        revision.error_response(&response);
     }
     let mut modern = Revision::load(Version::MODERN);
     for refused in [

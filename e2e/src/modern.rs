@@ -58,7 +58,11 @@ impl Modern {
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let request = self.post(body).with("Mcp-Method", method);
-        match member(&params, "name") {
+        let named = match method {
+            "resources/read" => member(&params, "uri"),
+            _ => member(&params, "name"),
+        };
+        match named {
             Some(name) => request.with("Mcp-Name", name.trim_matches('"')),
             None => request,
         }

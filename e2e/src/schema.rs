@@ -18,7 +18,7 @@ pub fn check(version: Version, method: &str, message: &Value) {
         validate(version, "ServerNotification", message);
     } else if let Some(result) = message.get("result") {
         validate(version, names.response, message);
-        validate(version, names.result(method), result);
+        validate(version, names.result(method, result), result);
     } else {
         validate(version, names.error, message);
         if let Some(definition) = names.error_of(&message["error"]["code"]) {
@@ -49,18 +49,25 @@ impl Names {
         }
     }
 
-    fn result(&self, method: &str) -> &'static str {
+    fn result(&self, method: &str, result: &Value) -> &'static str {
+        if self.modern && result["resultType"] == "input_required" {
+            return "InputRequiredResult";
+        }
         match method {
             "initialize" => "InitializeResult",
             "server/discover" => "DiscoverResult",
             "tools/list" => "ListToolsResult",
             "tools/call" => "CallToolResult",
             "prompts/list" => "ListPromptsResult",
+            "prompts/get" => "GetPromptResult",
             "resources/list" => "ListResourcesResult",
+            "resources/read" => "ReadResourceResult",
             "resources/templates/list" => "ListResourceTemplatesResult",
             "subscriptions/listen" => "SubscriptionsListenResult",
             "completion/complete" => "CompleteResult",
-            "ping" | "logging/setLevel" => "EmptyResult",
+            "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+                "EmptyResult"
+            }
             other => panic!("no schema is known for the result of {other}"),
         }
     }

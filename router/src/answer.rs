@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use clientmcp_core::json::Json;
-use clientmcp_core::mcp::body;
+use clientmcp_core::mcp::app_error;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::outcome::Reply;
 use clientmcp_core::mcp::request::Request;
@@ -95,10 +95,13 @@ fn of_reply(request: &Request, reply: Reply, rest: &RestContent) -> Answer {
 
 fn of_app_error(request: &Request, error: Bytes) -> Answer {
     match Json::parse(error) {
-        Ok(error) => Answer {
-            message: body::app_error(&request.id, error.as_str()),
-            kind: Kind::Status(result::app_error_status(&error, request.era())),
-        },
+        Ok(error) => {
+            let (message, status) = app_error::respond(request, &error);
+            Answer {
+                message,
+                kind: Kind::Status(status),
+            }
+        }
         Err(error) => {
             let message = format!("The application's error cannot be used: {error}");
             request.refuse(RpcError::app_fault(message)).into()

@@ -2,11 +2,11 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
+use clientmcp_core::mcp::call::Admitted;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::offer::Offer;
 use clientmcp_core::mcp::outcome::{Failure, Reply};
@@ -41,9 +41,8 @@ const UNDELIVERED_RETRY_MS: u64 = 1_000;
 /// When to try again an app that was lost a moment ago, in milliseconds.
 const AWAY_RETRY_MS: u64 = 2_000;
 
-/// Checks a request against what the app offers, and gives the deadline that the app wants.
-pub(crate) type Check =
-    Box<dyn Fn(&Request, &Offer) -> Result<Option<Duration>, Reply> + Send + Sync>;
+/// Checks a request against what the app offers.
+pub(crate) type Check = Box<dyn Fn(&Request, &Offer) -> Result<Admitted, Reply> + Send + Sync>;
 
 /// A call that is under way.
 pub(crate) struct Call {
@@ -57,6 +56,8 @@ pub(crate) struct Call {
     deadline: Instant,
     /// What it was checked against last.
     known: Option<Arc<Known>>,
+    /// The kinds of it that count.
+    against: &'static [Kind],
     checks: usize,
     delivery: Delivery,
     /// An app that remembers no calls is looked for until then.
@@ -99,6 +100,7 @@ impl Call {
             begun,
             deadline: begun + gateway.config.timings.call_deadline,
             known: None,
+            against: &[],
             checks: 0,
             delivery: Delivery::default(),
             orphaned_until: None,
@@ -180,14 +182,15 @@ impl Call {
         };
         self.known = Some(known.clone());
         self.delivery.aim(app);
-        let wanted = match (self.check)(&self.request, &known.offer) {
-            Ok(wanted) => wanted,
+        let admitted = match (self.check)(&self.request, &known.offer) {
+            Ok(admitted) => admitted,
             // What is remembered must not refuse what the app offers by now.
             Err(_) if !fresh => return Ok(Stage::Unchecked { fresh: true }),
             Err(reply) => return Err(self.unless_it_ran(Verdict::Refused(reply))),
         };
         let timings = &self.gateway.config.timings;
-        let wanted = wanted.unwrap_or(timings.call_deadline);
+        let wanted = admitted.timeout.unwrap_or(timings.call_deadline);
+        self.against = admitted.against;
         self.deadline = self.begun + wanted.min(timings.call_deadline_max);
         Ok(Stage::Checked)
     }
@@ -248,6 +251,7 @@ impl Call {
         let remaining = self.deadline.saturating_duration_since(Instant::now());
         let hash = |kind| {
             let known = self.known.as_ref();
+            let known = known.filter(|_| self.against.contains(&kind));
             known.map_or_else(String::new, |known| {
                 known.offer.hashes.get(kind).to_string()
             })
@@ -267,6 +271,8 @@ impl Call {
             attach_only: self.delivery.attach_only(),
             unreachable: self.gateway.placement.unreachable(),
             tools_hash: hash(Kind::Tools),
+            prompts_hash: hash(Kind::Prompts),
+            resources_hash: hash(Kind::Resources),
             rest_hash: hash(Kind::Rest),
             context: self.context.clone(),
             traceparent: request.trace.parent.clone().unwrap_or_default(),

@@ -11,8 +11,7 @@ use clientmcp_core::ids::ClientId;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::offer::Offer;
 use clientmcp_core::mcp::session::SessionKey;
-use clientmcp_core::registration::{ContentHash, Hashes};
-use clientmcp_core::tool::{ContentError, RestContent, ToolIndex};
+use clientmcp_core::registration::{ContentError, ContentHash, Hashes, Kind};
 use clientmcp_proto::v1::{self, describe_response::At};
 use serde::Deserialize;
 
@@ -32,13 +31,12 @@ pub(crate) struct Known {
 
 impl Known {
     fn read(hashes: Hashes, contents: v1::Registration) -> Result<Self, ContentError> {
-        let rest = RestContent::read(contents.rest.clone())?;
-        let tools = ToolIndex::read(contents.tools.clone(), &rest)?;
-        let offer = Offer {
-            hashes,
-            tools: Arc::new(tools),
-            rest: Arc::new(rest),
-        };
+        let offer = Offer::read(hashes, |kind| match kind {
+            Kind::Tools => contents.tools.clone(),
+            Kind::Prompts => contents.prompts.clone(),
+            Kind::Resources => contents.resources.clone(),
+            Kind::Rest => contents.rest.clone(),
+        })?;
         Ok(Self { offer, contents })
     }
 

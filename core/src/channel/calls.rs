@@ -76,8 +76,8 @@ impl Channel {
             }
             return Ok(());
         }
-        let is_stale = |meant: Option<_>, is| meant.is_some_and(|meant| meant != is);
-        if is_stale(request.tools_hash, hashes.tools) || is_stale(request.rest_hash, hashes.rest) {
+        let mut checked = request.checked.iter();
+        if checked.any(|(kind, hash)| hashes.get(*kind) != *hash) {
             return Err(Refusal::Stale);
         }
         if self

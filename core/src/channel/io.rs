@@ -19,10 +19,8 @@ pub struct CallRequest {
     pub era: Era,
     /// Deliver to this instance alone.
     pub instance: Option<InstanceId>,
-    /// The tools that the router checked it against.
-    pub tools_hash: Option<ContentHash>,
-    /// The rest that the router read the tool's options from.
-    pub rest_hash: Option<ContentHash>,
+    /// The contents that the router checked it against.
+    pub checked: Vec<(Kind, ContentHash)>,
     /// What a legacy cancel names.
     pub origin: Option<Origin>,
 }
@@ -46,7 +44,7 @@ pub enum Refusal {
     /// nobody can say any more how it ended.
     #[error("another instance of the app serves")]
     OtherInstance,
-    /// The tools or the rest are others than the router checked against.
+    /// The app offers other contents than those that the router checked against.
     #[error("the registration has changed")]
     Stale,
     /// [`crate::limits::CALLS_IN_FLIGHT_PER_APP`] calls are in flight.

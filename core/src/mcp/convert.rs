@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message::string;
+use super::splice::Splice;
 use super::version::{Era, Version};
 use crate::json::{ArrayWriter, Json, JsonError, Text};
 
@@ -59,6 +60,40 @@ pub(super) fn tool_result<'a>(
         _ => Some((key, Cow::Borrowed(value.get()))),
     });
     Ok(object(added.into_iter().chain(kept)).into())
+}
+
+/// The result of `prompts/get` as the revision of a legacy agent has it: in 2025-03-26 a
+/// `resource_link` becomes a text. `messages` is a part of the result's text.
+pub(super) fn prompt_result<'a>(
+    result: &'a str,
+    messages: Option<&'a RawValue>,
+    version: Version,
+) -> Result<Cow<'a, str>, JsonError> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let Some(messages) = messages.filter(|_| version == Version::V2025_03_26) else {
+        return Ok(result.into());
+    };
+    // What is no list of messages passes as it is.
+    let messages = serde_json::from_str::<Vec<Message<'a>>>(messages.get()).unwrap_or_default();
+    let mut splice = Splice::new(result);
+    let mut changed = false;
+    for message in messages {
+        let content = Json::parse(message.content.get().to_owned())?;
+        if let Some(text) = resource_link_text(&content) {
+            splice.replace(message.content, text.as_str());
+            changed = true;
+        }
+    }
+    if !changed {
+        return Ok(result.into());
+    }
+    let mut text = String::with_capacity(result.len() + splice.growth());
+    splice.write(&mut text);
+    Ok(text.into())
 }
 
 /// The content as it has to be; `None` if it can stay.

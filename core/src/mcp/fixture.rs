@@ -1,7 +1,6 @@
 //! Requests and registrations for tests.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
@@ -14,7 +13,6 @@ use super::request::Request;
 use super::version::Version;
 use crate::json::Json;
 use crate::registration::{ContentHash, Hashes, Kind};
-use crate::tool::{RestContent, ToolIndex};
 
 /// A request with id 7 of an agent without capabilities.
 pub(super) fn request(version: Version, method: Method, params: &Value) -> Request {
@@ -42,18 +40,22 @@ pub(super) fn capable(mut request: Request, declared: Value) -> Request {
 
 /// What an app offers that registered these tools and this rest.
 pub(super) fn offer(tools: &str, rest: &Value) -> Offer {
-    let rest_text = rest.to_string();
-    let rest = RestContent::read(rest_text.clone().into()).unwrap();
-    let content = tools.to_owned().into_bytes();
-    Offer {
-        hashes: Hashes::each(|kind| match kind {
-            Kind::Tools => ContentHash::of(kind, &content),
-            Kind::Rest => ContentHash::of(kind, rest_text.as_bytes()),
-            Kind::Prompts | Kind::Resources => kind.empty_hash(),
-        }),
-        tools: Arc::new(ToolIndex::read(content.clone().into(), &rest).unwrap()),
-        rest: Arc::new(rest),
-    }
+    offer_of(tools, "[]", "{}", &rest.to_string())
+}
+
+/// What an app offers that registered this content of each kind.
+pub(super) fn offer_of(tools: &str, prompts: &str, resources: &str, rest: &str) -> Offer {
+    let content = |kind| {
+        let text = match kind {
+            Kind::Tools => tools,
+            Kind::Prompts => prompts,
+            Kind::Resources => resources,
+            Kind::Rest => rest,
+        };
+        Bytes::copy_from_slice(text.as_bytes())
+    };
+    let hashes = Hashes::each(|kind| ContentHash::of(kind, &content(kind)));
+    Offer::read(hashes, content).unwrap()
 }
 
 /// An app that has a name and nothing else.

@@ -1,9 +1,8 @@
 //! What a router answers by itself, from the registration (SPEC.md §5.4, §5.5, §8).
 
-use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::error::{RpcError, code};
+use super::error::RpcError;
 use super::legacy;
 use super::list;
 use super::method::Method;
@@ -14,16 +13,15 @@ use super::version::{Era, Version};
 use crate::json::{Json, ObjectWriter};
 use crate::registration::Kind;
 
-/// The result of a request that needs no app; `None` for `tools/call`, for
-/// `subscriptions/listen`, and for what a modern app offers beside tools.
+/// The result of a request that needs no app; `None` for what goes to the app
+/// ([`super::call::check`]), and for `subscriptions/listen`.
 ///
-/// Agents of both eras are told that prompts and resources exist, and find none: lists are empty.
-/// Completions exist for legacy agents, who were told at `initialize`, perhaps before there was an
-/// app; for modern ones if the app has them.
+/// Legacy agents were told at `initialize`, perhaps before there was an app, that everything
+/// exists, and find nothing: lists are empty. Modern agents were told what is registered.
 ///
 /// # Errors
-/// -32601 with 404 if a modern app does not offer the method; -32602 and, for a resource in the
-/// legacy era, -32002 for what does not exist. Each has the request's id.
+/// -32601 with 404 if a modern app does not offer the method; -32602 for a stale cursor. Each has
+/// the request's id.
 #[must_use]
 pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>> {
     if request.era() == Era::Modern && !offer.serves(request.method) {
@@ -32,27 +30,20 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>
             request.refuse(RpcError::method_not_found(Era::Modern, name))
         ));
     }
-    let result = match (request.method, request.era()) {
-        (Method::Initialize | Method::Ping, _) => Ok(Json::EMPTY_OBJECT),
-        (Method::SetLevel, _) => legacy::set_level(&request.params).map(|_| Json::EMPTY_OBJECT),
-        (Method::Discover, _) => Ok(discover(offer)),
-        (Method::ListTools, _) => list::tools(request, offer),
-        (Method::ListPrompts, _) => list::empty(request, "prompts"),
-        (Method::ListResources, _) => list::empty(request, "resources"),
-        (Method::ListResourceTemplates, _) => list::empty(request, "resourceTemplates"),
-        (Method::GetPrompt, _) => request
-            .target()
-            .and_then(|_| Err(RpcError::invalid_params("Unknown prompt"))),
-        (Method::ReadResource, era) => request.target().and_then(|uri| {
-            let code = match era {
-                Era::Legacy => code::RESOURCE_NOT_FOUND,
-                Era::Modern => code::INVALID_PARAMS,
-            };
-            Err(RpcError::new(StatusCode::OK, code, "Resource not found")
-                .with_data(json!({ "uri": uri })))
-        }),
-        (Method::Complete, Era::Legacy) => Ok(Json::constant(r#"{"completion":{"values":[]}}"#)),
-        _ => return None,
+    let result = match request.method {
+        Method::Initialize | Method::Ping => Ok(Json::EMPTY_OBJECT),
+        Method::SetLevel => legacy::set_level(&request.params).map(|_| Json::EMPTY_OBJECT),
+        Method::Discover => Ok(discover(offer)),
+        Method::ListTools => list::tools(request, offer),
+        Method::ListPrompts => list::prompts(request, offer),
+        Method::ListResources if offer.resources.is_dynamic() => return None,
+        Method::ListResources => list::resources(request, offer),
+        Method::ListResourceTemplates => list::templates(request, offer),
+        Method::CallTool
+        | Method::GetPrompt
+        | Method::ReadResource
+        | Method::Complete
+        | Method::Listen => return None,
     };
     Some(result.map_err(|error| request.refuse(error)))
 }
@@ -83,14 +74,12 @@ fn discover(offer: &Offer) -> Json {
     let mut capabilities = Map::new();
     capabilities.insert("logging".to_owned(), json!({}));
     capabilities.insert("tools".to_owned(), json!({ "listChanged": true }));
-    for (kind, name) in [(Kind::Prompts, "prompts"), (Kind::Resources, "resources")] {
-        // What is empty does not change: nobody can register it with this version.
-        let capability = if offer.has(kind) {
-            json!({ "listChanged": true })
-        } else {
-            json!({})
-        };
-        capabilities.insert(name.to_owned(), capability);
+    if offer.has(Kind::Prompts) {
+        capabilities.insert("prompts".to_owned(), json!({ "listChanged": true }));
+    }
+    if offer.has(Kind::Resources) {
+        let capability = json!({ "listChanged": true });
+        capabilities.insert("resources".to_owned(), capability);
     }
     if offer.rest.completions {
         capabilities.insert("completions".to_owned(), json!({}));

@@ -98,6 +98,16 @@ impl Method {
         }
     }
 
+    /// Whether the app answers it whatever it has registered. `resources/list` may go to the app
+    /// as well.
+    #[must_use]
+    pub fn is_call(self) -> bool {
+        matches!(
+            self,
+            Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::Complete
+        )
+    }
+
     /// Whether its results carry `ttlMs` and `cacheScope` in the modern era (MCP "Caching").
     #[must_use]
     pub fn is_cacheable(self) -> bool {

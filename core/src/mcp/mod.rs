@@ -21,19 +21,19 @@
 //!    session ID.
 //! 7. A [`request::Request`] needs the app's registration as an [`offer::Offer`]. What a router
 //!    answers by itself is [`local::answer`]. Else it is
-//!    - `tools/call`: [`call::check`] gives the tool, [`request::Request::context`] what the app
-//!      is told of the agent; `params.raw` goes to the app.
+//!    - a call: [`call::check`] admits it, [`request::Request::context`] is what the app is told
+//!      of the agent; `params.raw` goes to the app.
 //!    - `subscriptions/listen`: [`listen::Filter::honoured`], then
 //!      [`notification::acknowledged`] and [`notification::list_changed`] on the stream, and
 //!      [`notification::subscription_ended`] at its end.
 //! 8. While a call runs: [`notification::progress`], [`notification::log`].
 //! 9. The answer: [`result::respond`] for any result, the app's or one of ours;
-//!    [`body::app_error`] with [`result::app_error_status`] for the app's error; an
-//!    [`outcome::Failure`] where there is none. The text of a response or notification is the
+//!    [`app_error::respond`] for the app's error; an [`outcome::Failure`] where there is none. The text of a response or notification is the
 //!    body of a JSON response, or the data of an event ([`sse`]). A batch's responses go into
 //!    [`body::batch`].
 
 pub mod accept;
+pub mod app_error;
 mod authority;
 pub mod body;
 pub mod call;

@@ -183,30 +183,32 @@ impl Failure {
     /// or an error where results have no way to say it.
     #[must_use]
     pub fn to_answer(&self, method: Method) -> Reply {
-        let meta = Value::Object(self.meta());
+        let meta = || self.named(OUTCOME_KEY, RETRY_AFTER_KEY);
         match method {
             Method::CallTool => Reply::Result(Json::of(&json!({
                 "content": [{ "type": "text", "text": self.text }],
                 "isError": true,
-                "_meta": meta,
+                "_meta": meta(),
             }))),
             Method::Complete => Reply::Result(Json::of(
-                &json!({ "completion": { "values": [] }, "_meta": meta }),
+                &json!({ "completion": { "values": [] }, "_meta": meta() }),
             )),
             _ => Reply::Error(
                 RpcError::new(StatusCode::OK, self.outcome.code(), self.text.clone())
-                    .with_data(meta),
+                    .with_data(self.named("outcome", "retryAfterMs")),
             ),
         }
     }
 
-    fn meta(&self) -> Map<String, Value> {
-        let mut meta = Map::new();
-        meta.insert(OUTCOME_KEY.to_owned(), self.outcome.as_str().into());
+    /// What a program is told: under keys of ours in `_meta`, which is everybody's, and by their
+    /// plain names in the data of an error.
+    fn named(&self, outcome: &str, retry_after: &str) -> Value {
+        let mut members = Map::new();
+        members.insert(outcome.to_owned(), self.outcome.as_str().into());
         if let Some(ms) = self.retry_after_ms {
-            meta.insert(RETRY_AFTER_KEY.to_owned(), ms.into());
+            members.insert(retry_after.to_owned(), ms.into());
         }
-        meta
+        Value::Object(members)
     }
 }
 
@@ -281,7 +283,7 @@ mod tests {
         };
         assert_eq!(error.code, code::APP_OFFLINE);
         assert_eq!(error.status, StatusCode::OK);
-        assert_eq!(error.data.unwrap()[OUTCOME_KEY], "offline");
+        assert_eq!(error.data.unwrap()["outcome"], "offline");
     }
 
     #[test]

@@ -4,21 +4,20 @@
 //! what they cannot express is converted.
 
 use bytes::Bytes;
-use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::body;
 use super::convert::{self, ToolResult};
-use super::error::{RpcError, code};
+use super::error::RpcError;
 use super::message::string;
 use super::method::Method;
 use super::outcome::{Failure, Reply};
 use super::request::Request;
 use super::splice::Splice;
 use super::version::Era;
-use crate::json::{self, Json, Text};
+use crate::json::{self, Text};
 use crate::tool::RestContent;
 
 /// The `_meta` key of who answers.
@@ -61,27 +60,13 @@ pub fn respond(
             let result = result.map_err(|error| refuse(fault(&error)))?;
             Ok(body::result(&request.id, &result))
         }
+        Era::Legacy if request.method == Method::GetPrompt => {
+            let result = text.as_str().trim_ascii();
+            let result = convert::prompt_result(result, members.messages, request.version);
+            let result = result.map_err(|error| refuse(fault(&error)))?;
+            Ok(body::result(&request.id, &result))
+        }
         Era::Legacy => Ok(body::result(&request.id, text.as_str().trim_ascii())),
-    }
-}
-
-/// The HTTP status of the app's error, if the response has not begun: 400 for -32021 in the
-/// modern era, else 200.
-#[must_use]
-pub fn app_error_status(error: &Json, era: Era) -> StatusCode {
-    #[derive(Deserialize)]
-    struct Code<'a> {
-        #[serde(borrow)]
-        code: &'a RawValue,
-    }
-    let missing = code::MISSING_CAPABILITY.to_string();
-    let is_missing = error
-        .read::<Code<'_>>()
-        .is_ok_and(|error| error.code.get() == missing);
-    if era == Era::Modern && is_missing {
-        StatusCode::BAD_REQUEST
-    } else {
-        StatusCode::OK
     }
 }
 
@@ -107,6 +92,8 @@ struct Members<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     structured_content: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    messages: Option<&'a RawValue>,
 }
 
 impl Members<'_> {
@@ -130,7 +117,7 @@ fn stamp(text: &Text, members: &Members<'_>, request: &Request, rest: &RestConte
         Some(_) => {}
     }
     if request.method.is_cacheable() && !members.asks() {
-        stamp_cache_hints(&mut splice, members, rest);
+        stamp_cache_hints(&mut splice, members, default_ttl_ms(request, rest));
     }
     if members.result_type.is_none() {
         splice.add("resultType", "\"complete\"");
@@ -142,7 +129,16 @@ fn stamp(text: &Text, members: &Members<'_>, request: &Request, rest: &RestConte
     response.into()
 }
 
-fn stamp_cache_hints(splice: &mut Splice<'_>, members: &Members<'_>, rest: &RestContent) {
+/// How long a result may be cached of which the app says nothing: its word on lists holds for
+/// lists.
+fn default_ttl_ms(request: &Request, rest: &RestContent) -> u64 {
+    match request.method {
+        Method::ReadResource => 0,
+        _ => rest.ttl_ms,
+    }
+}
+
+fn stamp_cache_hints(splice: &mut Splice<'_>, members: &Members<'_>, ttl_ms: u64) {
     match members.cache_scope {
         None => {
             splice.add("cacheScope", "\"private\"");
@@ -154,7 +150,7 @@ fn stamp_cache_hints(splice: &mut Splice<'_>, members: &Members<'_>, rest: &Rest
     }
     match members.ttl_ms {
         None => {
-            splice.add("ttlMs", &rest.ttl_ms.to_string());
+            splice.add("ttlMs", &ttl_ms.to_string());
         }
         Some(ttl) if ttl.get().parse::<u64>().is_err() => {
             splice.replace(ttl, "0");

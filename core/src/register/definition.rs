@@ -36,7 +36,7 @@ impl<'a> Members<'a> {
     }
 
     /// The member with this key; one that stands there twice is refused.
-    fn get(&self, key: &str) -> Result<Option<Json>, Cow<'static, str>> {
+    pub(super) fn get(&self, key: &str) -> Result<Option<Json>, Cow<'static, str>> {
         let mut found = self.members.iter().filter(|member| member.0 == key);
         match (found.next(), found.next()) {
             (_, Some(_)) => Err(format!("{} has {key} twice", self.what).into()),
@@ -44,8 +44,28 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn string(&self, key: &str) -> Check {
+    /// Refuses the member if it is there and no string.
+    pub(super) fn string(&self, key: &str) -> Check {
         optional_string(&format!("{}.{key}", self.what), self.get(key)?)
+    }
+
+    /// The text of a member that must be there.
+    pub(super) fn required_string(&self, key: &str) -> Result<String, Cow<'static, str>> {
+        let member = self
+            .get(key)?
+            .ok_or_else(|| format!("{}.{key} is missing", self.what))?;
+        let text = member.value::<Cow<'_, str>>();
+        let text = text.map_err(|_| format!("{}.{key} must be a string", self.what))?;
+        Ok(text.into_owned())
+    }
+
+    /// Refuses the member if it is there and no boolean.
+    pub(super) fn boolean(&self, key: &str) -> Check {
+        let value = self.get(key)?;
+        if value.is_some_and(|value| value.value::<bool>().is_err()) {
+            return Err(format!("{}.{key} must be a boolean", self.what).into());
+        }
+        Ok(())
     }
 
     fn values(&self) -> impl Iterator<Item = Json> {
@@ -182,13 +202,7 @@ pub(super) fn tool_annotations(annotations: &Json) -> Check {
     ];
     let members = Members::of("annotations", annotations)?;
     members.string("title")?;
-    for hint in HINTS {
-        let value = members.get(hint)?;
-        if value.is_some_and(|value| value.value::<bool>().is_err()) {
-            return Err(format!("annotations.{hint} must be a boolean").into());
-        }
-    }
-    Ok(())
+    HINTS.into_iter().try_for_each(|hint| members.boolean(hint))
 }
 
 pub(super) fn tool_execution(execution: &Json) -> Check {

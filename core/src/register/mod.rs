@@ -6,7 +6,10 @@
 //! instance, tools that are no list) is refused altogether.
 
 mod definition;
+mod entries;
+mod prompts;
 mod rejected;
+mod resources;
 mod rest;
 mod tools;
 
@@ -118,12 +121,8 @@ impl Reader<'_> {
     fn kinds(&mut self, view: &View<'_>) -> Result<Hashes, MessageError> {
         Ok(Hashes {
             tools: self.tools(view)?,
-            prompts: self.unsupported(Kind::Prompts, view.prompts, None)?,
-            resources: self.unsupported(
-                Kind::Resources,
-                view.resources,
-                view.resource_templates,
-            )?,
+            prompts: self.prompts(view)?,
+            resources: self.resources(view)?,
             rest: self.rest(view)?,
         })
     }
@@ -144,10 +143,41 @@ impl Reader<'_> {
         if tools.is_object() {
             return self.named(Kind::Tools, &tools);
         }
-        let entries = tools.entries();
-        let entries = entries.map_err(|_| invalid("tools must be a list, or {\"hash\"}"))?;
-        let content = tools::accept(&tools, &entries, &mut self.rejected);
+        let content = tools::accept(&tools, &mut self.rejected);
+        let content = content.map_err(|_| invalid("tools must be a list, or {\"hash\"}"))?;
         Ok(self.full(Kind::Tools, content))
+    }
+
+    fn prompts(&mut self, view: &View<'_>) -> Result<ContentHash, MessageError> {
+        let Some(prompts) = self.part(view.prompts) else {
+            return Ok(Kind::Prompts.empty_hash());
+        };
+        if prompts.is_object() {
+            return self.named(Kind::Prompts, &prompts);
+        }
+        let content = prompts::accept(&prompts, &mut self.rejected);
+        let content = content.map_err(|_| invalid("prompts must be a list, or {\"hash\"}"))?;
+        Ok(self.full(Kind::Prompts, content))
+    }
+
+    /// Resources and templates are one kind: a hash in place of `resources` stands for both.
+    fn resources(&mut self, view: &View<'_>) -> Result<ContentHash, MessageError> {
+        let resources = self.part(view.resources);
+        let templates = self.part(view.resource_templates);
+        if let Some(named) = resources.as_ref().filter(|it| it.is_object()) {
+            if templates.is_some() {
+                return Err(invalid(
+                    "resourceTemplates must be left out beside a hash of the resources",
+                ));
+            }
+            return self.named(Kind::Resources, named);
+        }
+        let (resources, templates) = (resources.as_ref(), templates.as_ref());
+        let content = resources::accept(resources, templates, &mut self.rejected);
+        let content = content.map_err(|_| {
+            invalid("resources must be a list, \"dynamic\", or {\"hash\"}; templates a list")
+        })?;
+        Ok(self.full(Kind::Resources, content))
     }
 
     fn rest(&mut self, view: &View<'_>) -> Result<ContentHash, MessageError> {
@@ -166,24 +196,6 @@ impl Reader<'_> {
         }
         let content = rest::accept(self.message, view, &mut self.rejected);
         Ok(self.full(Kind::Rest, content))
-    }
-
-    /// Prompts and resources come with a later version: what is offered of them is refused entry
-    /// by entry, and the kind is empty.
-    fn unsupported(
-        &mut self,
-        kind: Kind,
-        entries: Option<&RawValue>,
-        more: Option<&RawValue>,
-    ) -> Result<ContentHash, MessageError> {
-        let entries = self.part(entries);
-        if let Some(named) = entries.as_ref().filter(|entries| entries.is_object()) {
-            return self.named(kind, named);
-        }
-        for offered in [entries, self.part(more)].into_iter().flatten() {
-            rejected::unsupported(kind, &offered, &mut self.rejected)?;
-        }
-        Ok(kind.empty_hash())
     }
 
     fn full(&mut self, kind: Kind, content: Json) -> ContentHash {

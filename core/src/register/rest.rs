@@ -36,10 +36,9 @@ pub(super) fn accept(message: &Json, view: &View<'_>, rejected: &mut Rejected) -
     if let Some(completions) = view.completions.map(|part| message.part(part)) {
         match completions.as_str() {
             "false" => {}
-            "true" => refuse(
-                "completions",
-                "completions are not supported by this version of the cluster".into(),
-            ),
+            "true" => {
+                content.raw("completions", &completions);
+            }
             _ => refuse("completions", "completions must be a boolean".into()),
         }
     }

@@ -1,37 +1,26 @@
 //! Tools: each is checked for what makes strict agents drop it, or the whole list.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::definition::{self, Members};
-use super::rejected::{self, Rejected};
-use crate::json::{self, ArrayWriter, Json, JsonError};
-use crate::limits;
+use super::entries::{self, List};
+use super::rejected::Rejected;
+use crate::json::{self, Json, JsonError};
 use crate::registration::Kind;
 use crate::tool;
 
+const TOOLS: List = List {
+    kind: Kind::Tools,
+    what: "tool",
+    key: "name",
+};
+
 /// The accepted tools, verbatim and in order; reasons for the others.
-pub(super) fn accept(list: &Json, entries: &[&RawValue], rejected: &mut Rejected) -> Json {
-    let mut names = HashSet::new();
-    let mut accepted = ArrayWriter::with_capacity(list.len());
-    for (index, entry) in entries.iter().enumerate() {
-        let entry = list.part(entry);
-        let checked = if index < limits::REGISTRATION_ENTRIES {
-            check(&entry, &mut names)
-        } else {
-            Err("a registration has at most 10000 tools".into())
-        };
-        match checked {
-            Ok(()) => {
-                accepted.raw(&entry);
-            }
-            Err(reason) => rejected.add(Kind::Tools, rejected::name(&entry).as_deref(), reason),
-        }
-    }
-    accepted.finish()
+pub(super) fn accept(list: &Json, rejected: &mut Rejected) -> Result<Json, JsonError> {
+    entries::accept(TOOLS, list, rejected, check)
 }
 
 #[derive(Deserialize)]
@@ -57,16 +46,13 @@ struct View<'a> {
     meta: Option<&'a RawValue>,
 }
 
-type Check = Result<(), Cow<'static, str>>;
-
-fn check(entry: &Json, names: &mut HashSet<String>) -> Check {
-    definition::readable(entry)?;
+fn check(entry: &Json) -> Result<String, Cow<'static, str>> {
     let view: View<'_> = entry.read().map_err(|error| match error {
         JsonError::Shape(_) => "a tool must be an object".to_owned(),
         error => error.to_string(),
     })?;
     let part = |part: Option<&RawValue>| part.map(|part| entry.part(part));
-    check_name(part(view.name), names)?;
+    let name = check_name(part(view.name))?;
     definition::optional_string("title", part(view.title))?;
     definition::optional_string("description", part(view.description))?;
     let schema = part(view.input_schema).ok_or("inputSchema is missing")?;
@@ -85,18 +71,14 @@ fn check(entry: &Json, names: &mut HashSet<String>) -> Check {
         Members::of("_meta", &meta)?;
     }
     tool::header_params(&schema).map_err(|error| error.to_string())?;
-    Ok(())
+    Ok(name)
 }
 
-fn check_name(name: Option<Json>, names: &mut HashSet<String>) -> Check {
-    const GRAMMAR: &str = "name must be 1 to 128 characters of A-Z a-z 0-9 _ . -";
+fn check_name(name: Option<Json>) -> Result<String, Cow<'static, str>> {
     let name = name.ok_or("name is missing")?;
-    let name: Cow<'_, str> = name.value().map_err(|_| GRAMMAR)?;
+    let name: Cow<'_, str> = name.value().map_err(|_| tool::NAME_GRAMMAR)?;
     if !tool::is_name(&name) {
-        return Err(GRAMMAR.into());
+        return Err(tool::NAME_GRAMMAR.into());
     }
-    if !names.insert(name.into_owned()) {
-        return Err("another tool has this name already".into());
-    }
-    Ok(())
+    Ok(name.into_owned())
 }

@@ -13,8 +13,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::{self, Json, JsonError};
+use crate::json::{self, Json};
 use crate::limits;
+use crate::registration::ContentError;
 
 pub use header::{HeaderParam, ParamKind};
 pub use rest::{RestContent, TaskMode, ToolOptions};
@@ -22,16 +23,8 @@ pub use rest::{RestContent, TaskMode, ToolOptions};
 pub(crate) use header::header_params;
 pub(crate) use rest::read_tool_options;
 
-/// Stored content that cannot be read: of a release that is too new, or damaged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("stored content cannot be read: {0}")]
-pub struct ContentError(String);
-
-impl From<JsonError> for ContentError {
-    fn from(error: JsonError) -> Self {
-        Self(error.to_string())
-    }
-}
+/// What is said of a name that [`is_name`] refuses.
+pub(crate) const NAME_GRAMMAR: &str = "name must be 1 to 128 characters of A-Z a-z 0-9 _ . -";
 
 /// Whether a tool may have this name: `[A-Za-z0-9_.-]{1,128}` (SPEC.md §4.4).
 #[must_use]

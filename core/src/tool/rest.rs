@@ -8,9 +8,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::ContentError;
 use crate::json::{self, Json};
 use crate::limits;
+use crate::registration::ContentError;
 
 /// What agents are told where an app says nothing of itself.
 const DEFAULT_SERVER_INFO: &str = r#"{"name":"clientmcp-app","version":"0"}"#;

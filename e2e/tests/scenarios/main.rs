@@ -14,6 +14,7 @@ mod http_rules;
 mod list_changes;
 mod lists;
 mod mirrored_headers;
+mod offers;
 mod registrations;
 mod sdk_apps;
 mod sessions;

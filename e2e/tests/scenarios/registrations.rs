@@ -71,20 +71,40 @@ async fn a_bad_tool_is_named_and_hides_no_other() {
 }
 
 #[tokio::test]
-async fn what_comes_with_later_versions_is_given_back() {
+async fn every_kind_is_checked_entry_by_entry() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;
-    let more = r#","prompts":[{"name":"p"}],"resources":[{"uri":"x://y","name":"y"}],"resourceTemplates":[],"completions":false"#;
+    let more = r#","prompts":[{"name":"a b"},{"name":"p"}],"resources":[{"uri":"nowhere","name":"r"},{"uri":"x:1","name":"r"}],"resourceTemplates":[{"uriTemplate":"x:{y}"},{"uriTemplate":"x:{y}","name":"t"}],"completions":true"#;
     let registered = app
         .register(registration_of("app", 1, &format!("[{}]", tool("t")), more))
         .await;
-    let kinds: Vec<_> = registered["rejected"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| &entry["kind"])
-        .collect();
-    assert_eq!(kinds, ["prompts", "resources"]);
+    let rejected = registered["rejected"].as_array().unwrap().iter();
+    let rejected: Vec<_> = rejected.map(|it| (&it["kind"], &it["name"])).collect();
+    assert_eq!(
+        rejected,
+        [
+            (&json!("prompts"), &json!("a b")),
+            (&json!("resources"), &json!("r")),
+            (&json!("resources"), &json!("x:{y}")),
+        ]
+    );
+    let modern = scenario.modern();
+    for (method, member, expected) in [
+        ("prompts/list", "prompts", json!([{"name": "p"}])),
+        (
+            "resources/list",
+            "resources",
+            json!([{"uri": "x:1", "name": "r"}]),
+        ),
+        (
+            "resources/templates/list",
+            "resourceTemplates",
+            json!([{"uriTemplate": "x:{y}", "name": "t"}]),
+        ),
+    ] {
+        let listed = modern.ask(scenario.router(1), method, "{}").await;
+        assert_eq!(listed.result()[member], expected);
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use clientmcp_core::ids::{CallId, ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::json::Json;
 use clientmcp_core::mcp::version::Era;
 use clientmcp_core::message::Call as AppCall;
-use clientmcp_core::registration::ContentHash;
+use clientmcp_core::registration::{ContentHash, Kind};
 use clientmcp_proto::link::CallKey;
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::{self, Cancelled, NotHere, Settled, absent, not_here, refused};
@@ -323,6 +323,12 @@ impl Delivery {
             }),
             _ => None,
         };
+        let hashes = [
+            (Kind::Tools, call.tools_hash),
+            (Kind::Prompts, call.prompts_hash),
+            (Kind::Resources, call.resources_hash),
+            (Kind::Rest, call.rest_hash),
+        ];
         let instance = some(call.instance).map(|instance| InstanceId::parse(&instance));
         let root_id = CallKey::read(&call.root_id).map_or(id, call_id);
         Ok(Self {
@@ -347,8 +353,7 @@ impl Delivery {
                 instance: instance
                     .transpose()
                     .map_err(|_| Unreadable("the instance"))?,
-                tools_hash: hash(&call.tools_hash, "the tools' hash")?,
-                rest_hash: hash(&call.rest_hash, "the rest's hash")?,
+                checked: checked(&hashes)?,
                 origin,
             },
             session,
@@ -360,11 +365,12 @@ fn some(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn hash(text: &str, what: &'static str) -> Result<Option<ContentHash>, Unreadable> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    ContentHash::parse(text).map(Some).ok_or(Unreadable(what))
+/// The contents that a call was checked against; an empty text stands for none.
+fn checked(hashes: &[(Kind, String)]) -> Result<Vec<(Kind, ContentHash)>, Unreadable> {
+    let named = hashes.iter().filter(|(_, text)| !text.is_empty());
+    let read = |(kind, text): &(Kind, String)| Some((*kind, ContentHash::parse(text)?));
+    let read = named.map(|hash| read(hash).ok_or(Unreadable("a content's hash")));
+    read.collect()
 }
 
 /// The router has checked it. An attach has neither params nor context.

@@ -1,4 +1,4 @@
-//! `tools/call`, in both eras.
+//! What goes to the app, in both eras.
 
 use std::sync::Arc;
 
@@ -12,10 +12,7 @@ use crate::calls::Call;
 /// which it is sent.
 pub(super) fn of(asking: &Asking, request: &Arc<Request>) -> Call {
     let headers = asking.headers.clone();
-    let check = Box::new(move |request: &Request, offer: &_| {
-        let tool = call::check(request, &headers, offer)?;
-        Ok(tool.options.timeout)
-    });
+    let check = Box::new(move |request: &Request, offer: &_| call::check(request, &headers, offer));
     let share = asking.share.clone();
     Call::new(
         &asking.gateway,

@@ -108,25 +108,26 @@ async fn post(
 impl Asking {
     /// Answers one request of either era.
     async fn request(&self, request: Arc<Request>) -> Result<Response, RpcError> {
-        match request.method {
-            Method::CallTool => {
-                let call = call::of(self, &request);
-                Ok(respond::respond(&self.gateway, call, request, self.accept).await)
-            }
-            Method::Listen => listen::answer(self, &request).await,
-            _ => Ok(respond::deliver(
-                lists::answer(self, &request).await,
-                self.accept,
-            )),
+        if request.method == Method::Listen {
+            return listen::answer(self, &request).await;
         }
+        if !request.method.is_call()
+            && let Some(answer) = lists::answer(self, &request).await
+        {
+            return Ok(respond::deliver(answer, self.accept));
+        }
+        let call = call::of(self, &request);
+        Ok(respond::respond(&self.gateway, call, request, self.accept).await)
     }
 
     /// The answer to one request of a batch; `None` if there is none.
     async fn entry(&self, request: Arc<Request>) -> Option<Answer> {
-        match request.method {
-            Method::CallTool => respond::collect(call::of(self, &request), request).await,
-            _ => Some(lists::answer(self, &request).await),
+        if !request.method.is_call()
+            && let Some(answer) = lists::answer(self, &request).await
+        {
+            return Some(answer);
         }
+        respond::collect(call::of(self, &request), request).await
     }
 }
 

@@ -247,17 +247,18 @@ fn a_call_is_refused_for_what_it_was_checked_against() {
         Err(Refusal::OtherInstance)
     );
     assert_eq!(
-        refused(&mut script, &|call| call.tools_hash = Some(other)),
+        refused(&mut script, &|call| call.checked =
+            vec![(Kind::Tools, other)]),
         Err(Refusal::Stale)
     );
     assert_eq!(
-        refused(&mut script, &|call| call.rest_hash = Some(other)),
+        refused(&mut script, &|call| call.checked =
+            vec![(Kind::Tools, hashes.tools), (Kind::Prompts, other)]),
         Err(Refusal::Stale)
     );
     let right = refused(&mut script, &|call| {
         call.instance = instance("i1");
-        call.tools_hash = Some(hashes.tools);
-        call.rest_hash = Some(hashes.rest);
+        call.checked = Kind::ALL.map(|kind| (kind, hashes.get(kind))).into();
     });
     assert_eq!(right, Ok(Taken::Begun));
     script

@@ -5,6 +5,7 @@ use crate::channel::{CallRequest, Outcome, Output, Refusal, Successor, Taken};
 use crate::close::CloseCode;
 use crate::ids::InstanceId;
 use crate::message::{CancelReason, MoveReason};
+use crate::registration::Kind;
 use std::time::Duration;
 
 const RESUMING: &str =
@@ -98,7 +99,7 @@ fn an_app_that_has_forgotten_says_so() {
 fn a_redelivery_is_not_checked_against_what_is_offered_by_now() {
     let mut script = resuming();
     let mut call = again(1);
-    call.tools_hash = Some(crate::registration::Kind::Rest.empty_hash());
+    call.checked = vec![(Kind::Tools, Kind::Rest.empty_hash())];
     assert_eq!(script.channel.call(script.now, call), Ok(Taken::Begun));
     script.sends(&[&text(1, 120_000)]);
     script.says(&[Output::Dispatched(id(1))]);

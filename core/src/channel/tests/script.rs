@@ -193,8 +193,7 @@ pub(super) fn request(n: u128) -> CallRequest {
         },
         era: Era::Modern,
         instance: None,
-        tools_hash: None,
-        rest_hash: None,
+        checked: Vec::new(),
         origin: None,
     }
 }

@@ -1,11 +1,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mcp::fixture::{offer, request, value};
+use crate::mcp::fixture::{offer, offer_of, request, value};
 use crate::mcp::method::Method;
 use crate::mcp::version::Version;
 
-fn page(offer: &Offer, cursor: Option<&str>) -> Result<(Vec<String>, Option<String>), i64> {
+fn page_of_tools(
+    offer: &Offer,
+    cursor: Option<&str>,
+) -> Result<(Vec<String>, Option<String>), i64> {
     let params = match cursor {
         None => json!({}),
         Some(cursor) => json!({ "cursor": cursor }),
@@ -51,7 +54,7 @@ fn all_pages_together_are_the_list_in_its_order() {
         let mut cursor = None;
         let mut seen = 0;
         loop {
-            let (page, next) = page(&offer, cursor.as_deref()).unwrap();
+            let (page, next) = page_of_tools(&offer, cursor.as_deref()).unwrap();
             names.extend(page);
             seen += 1;
             cursor = next;
@@ -66,15 +69,24 @@ fn all_pages_together_are_the_list_in_its_order() {
 
 #[test]
 fn a_cursor_is_of_one_list() {
-    let (_, cursor) = page(&many(1_001, 0), None).unwrap();
+    let (_, cursor) = page_of_tools(&many(1_001, 0), None).unwrap();
     let cursor = cursor.unwrap();
-    assert!(page(&many(1_001, 0), Some(&cursor)).is_ok());
-    assert_eq!(page(&many(1_002, 0), Some(&cursor)), Err(-32_602));
+    assert!(page_of_tools(&many(1_001, 0), Some(&cursor)).is_ok());
+    assert_eq!(page_of_tools(&many(1_002, 0), Some(&cursor)), Err(-32_602));
     for cursor in ["", "nonsense", "MTAwMA", "\u{0}"] {
-        assert_eq!(page(&many(1_001, 0), Some(cursor)), Err(-32_602));
+        assert_eq!(page_of_tools(&many(1_001, 0), Some(cursor)), Err(-32_602));
     }
-    let beyond = write_cursor(1_001, &many(1_001, 0).hashes.tools);
-    assert_eq!(page(&many(1_001, 0), Some(&beyond)), Err(-32_602));
+    let of = |member| List {
+        member,
+        hash: many(1_001, 0).hashes.tools,
+    };
+    for foreign in [
+        of("tools").cursor(1_001),
+        of("tools").cursor(0),
+        of("prompts").cursor(1_000),
+    ] {
+        assert_eq!(page_of_tools(&many(1_001, 0), Some(&foreign)), Err(-32_602));
+    }
 }
 
 #[test]
@@ -90,4 +102,62 @@ fn definitions_pass_as_they_are() {
             "{version:?}"
         );
     }
+}
+
+#[test]
+fn every_list_has_pages() {
+    let entries = |entry: Value| {
+        let entry = |n| {
+            let mut entry = entry.clone();
+            for member in entry.as_object_mut().unwrap().values_mut() {
+                *member = format!("x:{}{n}", member.as_str().unwrap()).into();
+            }
+            entry
+        };
+        (0..1_500).map(entry).collect::<Vec<Value>>()
+    };
+    let resources = json!({
+        "resources": entries(json!({"uri": "r", "name": "r"})),
+        "resourceTemplates": entries(json!({"uriTemplate": "t", "name": "t"})),
+    });
+    let prompts = Value::Array(entries(json!({"name": "p"})));
+    let offer = offer_of("[]", &prompts.to_string(), &resources.to_string(), "{}");
+    type Page = fn(&Request, &Offer) -> Result<Json, RpcError>;
+    let lists: [(Page, Method, &str, &str); 3] = [
+        (super::prompts, Method::ListPrompts, "prompts", "x:p"),
+        (super::resources, Method::ListResources, "resources", "x:r"),
+        (
+            templates,
+            Method::ListResourceTemplates,
+            "resourceTemplates",
+            "x:t",
+        ),
+    ];
+    let mut cursors = Vec::new();
+    for (list, method, member, name) in lists {
+        let mut names = Vec::new();
+        let mut params = json!({});
+        loop {
+            let request = request(Version::V2025_06_18, method, &params);
+            let page = value(list(&request, &offer).unwrap().bytes());
+            let found = page[member].as_array().unwrap().iter();
+            names.extend(found.map(|entry| entry["name"].as_str().unwrap().to_owned()));
+            let Some(cursor) = page["nextCursor"].as_str() else {
+                break;
+            };
+            cursors.push(cursor.to_owned());
+            params = json!({"cursor": cursor});
+        }
+        let expected: Vec<String> = (0..1_500).map(|n| format!("{name}{n}")).collect();
+        assert_eq!(names, expected);
+    }
+    // The two lists of one kind have cursors of their own.
+    assert_eq!(cursors.len(), 3);
+    let foreign = json!({"cursor": cursors[1]});
+    let request = request(
+        Version::V2025_06_18,
+        Method::ListResourceTemplates,
+        &foreign,
+    );
+    assert_eq!(templates(&request, &offer).unwrap_err().code, -32_602);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::mcp::fixture::{bare_offer, offer, request, value};
+use crate::mcp::fixture::{bare_offer, offer_of, request, value};
 use crate::mcp::session::tests::negotiated;
 
 fn said(version: Version, method: Method, params: &Value) -> String {
@@ -29,14 +29,9 @@ fn legacy_agents_find_nothing_where_there_is_nothing() {
             r#"{"resourceTemplates":[]}"#,
         ),
         (Method::ListPrompts, json!({"cursor": "x"}), "200 -32602"),
-        (Method::GetPrompt, json!({"name": "p"}), "200 -32602"),
-        (Method::GetPrompt, json!({}), "400 -32602"),
-        (Method::ReadResource, json!({"uri": "a:b"}), "200 -32002"),
-        (
-            Method::Complete,
-            json!({}),
-            r#"{"completion":{"values":[]}}"#,
-        ),
+        (Method::GetPrompt, json!({"name": "p"}), "not here"),
+        (Method::ReadResource, json!({"uri": "a:b"}), "not here"),
+        (Method::Complete, json!({}), "not here"),
         (Method::CallTool, json!({"name": "t"}), "not here"),
     ] {
         assert_eq!(said(legacy, method, &params), expected, "{method:?}");
@@ -44,15 +39,15 @@ fn legacy_agents_find_nothing_where_there_is_nothing() {
 }
 
 #[test]
-fn modern_agents_find_empty_lists_and_no_completions() {
+fn modern_agents_find_what_is_registered_alone() {
     let modern = Version::V2026_07_28;
     for (method, expected) in [
         (Method::ListTools, r#"{"tools":[]}"#),
-        (Method::ListPrompts, r#"{"prompts":[]}"#),
-        (Method::GetPrompt, "200 -32602"),
-        (Method::ListResources, r#"{"resources":[]}"#),
-        (Method::ListResourceTemplates, r#"{"resourceTemplates":[]}"#),
-        (Method::ReadResource, "200 -32602"),
+        (Method::ListPrompts, "404 -32601"),
+        (Method::GetPrompt, "404 -32601"),
+        (Method::ListResources, "404 -32601"),
+        (Method::ListResourceTemplates, "404 -32601"),
+        (Method::ReadResource, "404 -32601"),
         (Method::Complete, "404 -32601"),
         (Method::CallTool, "not here"),
         (Method::Listen, "not here"),
@@ -72,17 +67,15 @@ fn discovery_follows_the_registration() {
         discovered(&Offer::unknown()),
         json!({
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {
-                "logging": {}, "prompts": {}, "resources": {}, "tools": {"listChanged": true},
-            },
+            "capabilities": {"logging": {}, "tools": {"listChanged": true}},
         })
     );
-    let mut full = offer(
+    let full = offer_of(
         "[]",
-        &json!({"completions": true, "instructions": "Be kind."}),
+        r#"[{"name":"p"}]"#,
+        r#"{"resourceTemplates":[{"uriTemplate":"x:{y}","name":"t"}]}"#,
+        r#"{"completions":true,"instructions":"Be kind."}"#,
     );
-    full.hashes.prompts = full.hashes.tools;
-    full.hashes.resources = full.hashes.tools;
     assert_eq!(
         discovered(&full),
         json!({
@@ -97,6 +90,44 @@ fn discovery_follows_the_registration() {
             "instructions": "Be kind.",
         })
     );
+}
+
+#[test]
+fn lists_are_what_was_registered() {
+    let prompt = r#"{"name":"p", "arguments":[{"name":"a"}]}"#;
+    let resource = r#"{"uri":"x:1","name":"r","size":9007199254740993}"#;
+    let template = r#"{"uriTemplate":"x:{y}", "name":"t"}"#;
+    let resources = format!(r#"{{"resources":[{resource}],"resourceTemplates":[{template}]}}"#);
+    let offer = offer_of("[]", &format!("[{prompt}]"), &resources, "{}");
+    for version in Version::ALL {
+        for (method, expected) in [
+            (Method::ListPrompts, format!(r#"{{"prompts":[{prompt}]}}"#)),
+            (
+                Method::ListResources,
+                format!(r#"{{"resources":[{resource}]}}"#),
+            ),
+            (
+                Method::ListResourceTemplates,
+                format!(r#"{{"resourceTemplates":[{template}]}}"#),
+            ),
+        ] {
+            let request = request(version, method, &json!({}));
+            let list = answer(&request, &offer).unwrap().unwrap();
+            assert_eq!(list.as_str(), expected, "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dynamic_list_is_the_apps_to_give() {
+    let offer = offer_of("[]", "[]", r#"{"resources":"dynamic"}"#, "{}");
+    for version in Version::ALL {
+        let list = request(version, Method::ListResources, &json!({"cursor": "theirs"}));
+        assert_eq!(answer(&list, &offer), None);
+        let templates = request(version, Method::ListResourceTemplates, &json!({}));
+        let templates = answer(&templates, &offer).unwrap().unwrap();
+        assert_eq!(templates.as_str(), r#"{"resourceTemplates":[]}"#);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::mcp::error::code;
 use crate::mcp::fixture::{bare_offer, capable, request, value};
 use crate::mcp::method::Method;
 use crate::mcp::outcome::OUTCOME_KEY;
@@ -90,6 +91,42 @@ fn only_tool_results_are_converted() {
             .unwrap()
             .contains(r#""structuredContent":[1]"#)
     );
+}
+
+#[test]
+fn links_in_prompts_become_texts_where_there_are_no_links() {
+    let link = r#"{"type":"resource_link","uri":"x:1","name":"n"}"#;
+    let prompt = |content: &str| {
+        format!(
+            r#" {{"messages":[{{"role":"user","content":{{"type":"text","text":"t"}}}}, {{"content" : {content} ,"role":"user","n":1e400}}],"x":1}} "#
+        )
+    };
+    let linked = prompt(link);
+    let oldest = responded(Version::V2025_03_26, Method::GetPrompt, &linked);
+    let text = prompt(r#"{"text":"n: x:1","type":"text"}"#);
+    assert_eq!(oldest.as_deref(), Ok(text.trim()));
+    for version in [Version::V2025_06_18, LEGACY] {
+        let found = responded(version, Method::GetPrompt, &linked);
+        assert_eq!(found.as_deref(), Ok(linked.trim()), "{version:?}");
+    }
+    for odd in [
+        r#"{"messages":5}"#,
+        r#"{"messages":[{"role":"user"}]}"#,
+        "{}",
+    ] {
+        let found = responded(Version::V2025_03_26, Method::GetPrompt, odd);
+        assert_eq!(found.as_deref(), Ok(odd));
+    }
+}
+
+#[test]
+fn what_the_app_says_of_lists_holds_for_lists() {
+    let rest = RestContent::read(r#"{"ttlMs":5}"#.into()).unwrap();
+    for (method, ttl) in [(Method::ListPrompts, 5), (Method::ReadResource, 0)] {
+        let request = request(MODERN, method, &json!({}));
+        let stamped = respond("{}", &request, &rest).unwrap();
+        assert_eq!(value(&stamped)["result"]["ttlMs"], ttl, "{method:?}");
+    }
 }
 
 #[test]
@@ -218,19 +255,4 @@ fn a_legacy_agent_is_told_that_it_cannot_be_asked() {
     assert_eq!(found["_meta"][OUTCOME_KEY], "missing_capability");
     let found = responded(LEGACY, Method::GetPrompt, &asks(&[ELICIT]));
     assert_eq!(found, Err((200, code::CAPABILITY_ABSENT)));
-}
-
-#[test]
-fn the_apps_error_has_a_status_for_a_missing_capability_alone() {
-    for (error, era, status) in [
-        (r#"{"code":-32021,"message":"m"}"#, Era::Modern, 400),
-        (r#"{"code":-32021,"message":"m"}"#, Era::Legacy, 200),
-        (r#"{"code":-32602,"message":"m"}"#, Era::Modern, 200),
-        (r#"{"code":-32601,"message":"m"}"#, Era::Modern, 200),
-        (r#"{"code":1e400,"message":"m"}"#, Era::Modern, 200),
-        ("{}", Era::Modern, 200),
-    ] {
-        let error = Json::constant(error);
-        assert_eq!(app_error_status(&error, era), status, "{error:?}");
-    }
 }

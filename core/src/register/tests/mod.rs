@@ -1,3 +1,4 @@
+mod lists;
 mod tools;
 
 use proptest::prelude::*;
@@ -6,6 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::close::CloseCode;
 use crate::message;
+use crate::prompt::PromptIndex;
+use crate::resource::ResourceIndex;
 use crate::texts;
 use crate::tool::{RestContent, ToolIndex};
 
@@ -118,8 +121,8 @@ fn a_message_that_cannot_be_attributed_or_understood_is_refused_whole() {
     assert!(with("tools", json!({"hash": "x"})).contains("a kind by its hash"));
     assert!(with("tools", json!("all")).contains("tools must be a list"));
     assert!(with("prompts", json!(true)).contains("prompts must be a list"));
-    assert!(with("resources", json!("static")).contains("resources must be lists"));
-    assert!(with("resourceTemplates", json!({"hash": "x"})).contains("resources must be lists"));
+    assert!(with("resources", json!("static")).contains("resources must be a list"));
+    assert!(with("resourceTemplates", json!({"hash": "x"})).contains("templates a list"));
     assert!(with("features", json!(["resume", 1])).contains("features must be a list"));
     assert!(with("rest", json!([])).contains("a kind by its hash"));
     let twice = r#"{"type":"register","instance":"i","connection":1,"tools":[],"t\u006fols":[]}"#;
@@ -146,7 +149,7 @@ fn kinds_may_be_named_by_hash() {
 #[test]
 fn members_of_the_rest_are_refused_one_by_one() {
     let offer = accepted(json!({
-        "serverInfo": {"name": "n"}, "instructions": 7, "completions": true, "ttlMs": -5,
+        "serverInfo": {"name": "n"}, "instructions": 7, "completions": 1, "ttlMs": -5,
         "toolOptions": {
             "good": {"timeoutMs": 900000, "requires": {"sampling": {}}},
             "bad": {"timeoutMs": 0}, "a b": {}, "worse": [],
@@ -196,31 +199,6 @@ fn server_info_is_held_to_what_strict_agents_parse() {
             "{bad}"
         );
     }
-}
-
-#[test]
-fn prompts_and_resources_are_refused_entry_by_entry() {
-    let offer = accepted(json!({
-        "prompts": [{"name": "p"}, 7], "resources": [{"name": "r", "uri": "x:y"}],
-        "resourceTemplates": [{"name": "t"}],
-    }));
-    let prompts = "prompts are not supported by this version of the cluster";
-    let resources = "resources are not supported by this version of the cluster";
-    assert_eq!(
-        offer.rejected,
-        [
-            rejection(Kind::Prompts, Some("p"), prompts),
-            rejection(Kind::Prompts, None, prompts),
-            rejection(Kind::Resources, Some("r"), resources),
-            rejection(Kind::Resources, Some("t"), resources),
-        ]
-    );
-    assert_eq!(offer.hashes, Hashes::empty());
-    let dynamic = accepted(json!({"resources": "dynamic"}));
-    assert_eq!(
-        dynamic.rejected,
-        [rejection(Kind::Resources, None, resources)]
-    );
 }
 
 #[test]
@@ -274,18 +252,27 @@ proptest! {
             r#"{{"instance":"i","connection":1,"serverInfo":{info},"instructions":{more},
                 "toolOptions":{options},"ttlMs":{more},"tools":[
                 {{"name":"a","inputSchema":{{"type":"object","x":{schema}}},"more":{more}}},
-                {{"name":"b","inputSchema":{schema},"annotations":{more}}},{more}]}}"#
+                {{"name":"b","inputSchema":{schema},"annotations":{more}}},{more}],
+                "prompts":[{{"name":"p","arguments":{more},"x":{schema}}},{more}],
+                "resources":[{{"uri":"x:1","name":"r","annotations":{more},"x":{schema}}},{info}],
+                "resourceTemplates":[{{"uriTemplate":"x:{{y}}","name":"t","x":{more}}},{more}]}}"#
         );
         let offer = read(&Json::parse(text).unwrap());
         let Ok(offer) = offer else { return Ok(()) };
         let mut rest = RestContent::default();
         let mut tools = ToolIndex::default();
+        let mut listed = 0;
         for (kind, _, content) in offer.contents.into_iter().rev() {
             match kind {
                 Kind::Rest => rest = RestContent::read(content).unwrap(),
-                _ => tools = ToolIndex::read(content, &rest).unwrap(),
+                Kind::Tools => tools = ToolIndex::read(content, &rest).unwrap(),
+                Kind::Prompts => listed += PromptIndex::read(content).unwrap().definitions().len(),
+                Kind::Resources => {
+                    let index = ResourceIndex::read(content).unwrap();
+                    listed += index.listed().len() + index.templates().len();
+                }
             }
         }
-        prop_assert!(tools.tools().len() + offer.rejected.len() >= 3);
+        prop_assert!(tools.tools().len() + listed + offer.rejected.len() >= 9);
     }
 }
