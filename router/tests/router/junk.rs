@@ -112,7 +112,7 @@ async fn errors_of_the_modern_envelope_have_their_statuses() {
         (Request::modern("1", "no/such", ""), 404, -32_601),
         (Request::modern("1", "ping", ""), 404, -32_601),
         (Request::modern("1", "initialize", ""), 404, -32_601),
-        (Request::modern("1", "prompts/list", ""), 200, 0),
+        (Request::modern("1", "prompts/list", ""), 404, -32_601),
         (Request::modern_call("no-such-tool"), 200, -32_602),
         (call().header("Mcp-Session-Id", "ignored"), 200, 0),
     ] {
