@@ -1,4 +1,4 @@
-//! The app's error as the agent gets it (SPEC.md §5.8, §11).
+//! The app's error as the agent gets it (SPEC.md §5.9, §11).
 //!
 //! It passes as it is, but for the code of a resource that does not exist, which has changed with
 //! 2026-07-28: an app need not know of what era the agent is.
