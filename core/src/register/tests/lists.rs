@@ -93,9 +93,11 @@ fn resources_are_held_to_what_strict_agents_parse() {
             "{good}"
         );
     }
+}
+
+#[test]
+fn resources_that_strict_agents_refuse_hide_no_others() {
     let long = format!("x:{}", "y".repeat(8 * 1024));
-    let annotated =
-        |annotations: Value| json!({"uri": "x:1", "name": "r", "annotations": annotations});
     let good = json!({"uri": "x:good", "name": "good"});
     for (bad, expected) in [
         (json!([]), "resource must be an object"),
@@ -141,6 +143,25 @@ fn resources_are_held_to_what_strict_agents_parse() {
             json!({"uri": "x:1", "name": "r", "size": 1.5}),
             "resource.size",
         ),
+    ] {
+        let found = reason("resources", &good, &bad);
+        assert!(found.starts_with(expected), "{bad}: {found}");
+    }
+    let twice = json!([{"uri": "x:1", "name": "a"}, {"uri": "x:1", "name": "b"}, {"uri": "x:2", "name": "a"}]);
+    let offer = accepted(json!({"resources": twice}));
+    let reason = "another resource has this uri already";
+    assert_eq!(
+        offer.rejected,
+        [rejection(Kind::Resources, Some("b"), reason)]
+    );
+}
+
+#[test]
+fn annotations_that_strict_agents_refuse_cost_their_resource() {
+    let annotated =
+        |annotations: Value| json!({"uri": "x:1", "name": "r", "annotations": annotations});
+    let good = json!({"uri": "x:good", "name": "good"});
+    for (bad, expected) in [
         (annotated(json!([])), "annotations must be an object"),
         (
             annotated(json!({"audience": "user"})),
@@ -176,13 +197,6 @@ fn resources_are_held_to_what_strict_agents_parse() {
         let found = reason("resources", &good, &bad);
         assert!(found.starts_with(expected), "{bad}: {found}");
     }
-    let twice = json!([{"uri": "x:1", "name": "a"}, {"uri": "x:1", "name": "b"}, {"uri": "x:2", "name": "a"}]);
-    let offer = accepted(json!({"resources": twice}));
-    let reason = "another resource has this uri already";
-    assert_eq!(
-        offer.rejected,
-        [rejection(Kind::Resources, Some("b"), reason)]
-    );
 }
 
 #[test]
