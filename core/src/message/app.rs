@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Log, LogLevel, MessageError, PING, PONG, Progress};
+use super::{Log, LogLevel, MessageError, PING, PONG, Progress, Task};
 use crate::ids::CallId;
 use crate::json::{self, Json, ObjectWriter, Text};
 use crate::token::BearerToken;
@@ -47,6 +47,8 @@ pub enum AppMessage {
     Task {
         /// The call.
         id: CallId,
+        /// What kind of.
+        task: Task,
     },
     /// Something happened that agents may watch (SPEC.md §12).
     Notify {
@@ -89,7 +91,7 @@ impl AppMessage {
             "error" => reader.error(),
             "progress" => reader.progress(),
             "log" => reader.log(),
-            "task" => Ok(reader.id("task")?.map(|id| Self::Task { id })),
+            "task" => reader.task(),
             "notify" => reader.notify(),
             "auth" => reader.auth(),
             "ping" => Ok(Some(Self::Ping)),
@@ -117,9 +119,10 @@ impl AppMessage {
                 log.write(&mut object);
                 object.finish()
             }
-            Self::Task { id } => {
+            Self::Task { id, task } => {
                 let mut object = ObjectWriter::new();
                 object.name("type", "task").name("id", id);
+                task.write(&mut object);
                 object.finish()
             }
             Self::Notify { method, params } => {
@@ -174,6 +177,12 @@ struct View<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     token: Option<&'a RawValue>,
+    #[serde(rename = "ttlMs", borrow, default)]
+    ttl_ms: Option<&'a RawValue>,
+    #[serde(rename = "pollIntervalMs", borrow, default)]
+    poll_interval_ms: Option<&'a RawValue>,
+    #[serde(rename = "statusMessage", borrow, default)]
+    status_message: Option<&'a RawValue>,
 }
 
 struct Reader<'a> {
@@ -259,6 +268,33 @@ impl Reader<'_> {
             return Err(invalid("log", "logger must be a string"));
         }
         Ok(id.map(|id| AppMessage::Log { id, log }))
+    }
+
+    fn task(&self) -> Read {
+        let id = self.id("task")?;
+        let task = Task {
+            ttl_ms: self.milliseconds(self.view.ttl_ms)?,
+            poll_interval_ms: self.milliseconds(self.view.poll_interval_ms)?,
+            status_message: self.view.status_message.map(|text| self.text.part(text)),
+        };
+        if task
+            .status_message
+            .as_ref()
+            .is_some_and(|text| !text.is_string())
+        {
+            return Err(invalid("task", "statusMessage must be a string"));
+        }
+        Ok(id.map(|id| AppMessage::Task { id, task }))
+    }
+
+    fn milliseconds(&self, member: Option<&RawValue>) -> Result<Option<u64>, MessageError> {
+        let wrong = invalid(
+            "task",
+            "ttlMs and pollIntervalMs must be integers of 0 or more",
+        );
+        member
+            .map(|ms| self.text.part(ms).value().map_err(|_| wrong))
+            .transpose()
     }
 
     fn notify(&self) -> Read {

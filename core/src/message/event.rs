@@ -1,4 +1,4 @@
-//! What a call says while it runs: progress and log messages.
+//! What a call says while it runs: progress, log messages, that it becomes a task.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -113,5 +113,30 @@ impl Log {
             .name("level", self.level.as_str())
             .raw_if("logger", self.logger.as_ref())
             .raw("data", &self.data);
+    }
+}
+
+/// A call becomes a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Task {
+    /// How long its result is to be kept, in milliseconds.
+    pub ttl_ms: Option<u64>,
+    /// How often agents are to ask for it, in milliseconds.
+    pub poll_interval_ms: Option<u64>,
+    /// How it stands: a string.
+    pub status_message: Option<Json>,
+}
+
+impl Task {
+    pub(super) fn write(&self, object: &mut ObjectWriter) {
+        for (key, ms) in [
+            ("ttlMs", self.ttl_ms),
+            ("pollIntervalMs", self.poll_interval_ms),
+        ] {
+            if let Some(ms) = ms {
+                object.plain(key, ms);
+            }
+        }
+        object.raw_if("statusMessage", self.status_message.as_ref());
     }
 }

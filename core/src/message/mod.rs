@@ -20,8 +20,8 @@ pub use app::AppMessage;
 pub use call::{Call, PreparedCall};
 pub use cluster::{CancelReason, ClusterMessage, MoveReason};
 pub use context::{CallContext, LogLevel};
-pub use event::{Log, Progress};
-pub use register::{ByHash, Register, Rest};
+pub use event::{Log, Progress, Task};
+pub use register::{ByHash, Register, ResourceList, Resources, Rest};
 pub use registered::{ChannelLimits, Registered, Rejection};
 
 #[cfg(doc)]

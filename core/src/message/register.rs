@@ -14,7 +14,25 @@ pub enum ByHash<T> {
     Hash(ContentHash),
 }
 
-/// What else an app says of itself, beside its tools.
+/// The resources of an app, with their templates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resources {
+    /// MCP's `Resource` objects.
+    pub list: ResourceList,
+    /// MCP's `ResourceTemplate` objects.
+    pub templates: Vec<Json>,
+}
+
+/// Who lists the resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceList {
+    /// The cluster: these.
+    Listed(Vec<Json>),
+    /// The app, each time it is asked.
+    Dynamic,
+}
+
+/// What else an app says of itself, beside what it offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rest {
     /// MCP's `Implementation`: an object with `name` and `version`.
@@ -23,6 +41,8 @@ pub struct Rest {
     pub instructions: Option<String>,
     /// An object: by tool name `requires`, `timeoutMs`, `task`.
     pub tool_options: Option<Json>,
+    /// Whether it completes arguments.
+    pub completions: bool,
     /// How long agents may cache lists, in milliseconds.
     pub ttl_ms: Option<u64>,
 }
@@ -38,6 +58,10 @@ pub struct Register {
     pub resume: bool,
     /// MCP's `Tool` objects.
     pub tools: ByHash<Vec<Json>>,
+    /// MCP's `Prompt` objects.
+    pub prompts: ByHash<Vec<Json>>,
+    /// Resources and their templates.
+    pub resources: ByHash<Resources>,
     /// The rest.
     pub rest: ByHash<Rest>,
 }
@@ -62,14 +86,20 @@ impl Register {
         }
         match &self.tools {
             ByHash::Hash(hash) => object.raw("tools", &by_hash(hash)),
-            ByHash::Full(tools) => {
-                let mut array = ArrayWriter::new();
-                for tool in tools {
-                    array.raw(tool);
-                }
-                object.raw("tools", &array.finish())
-            }
+            ByHash::Full(tools) => object.raw("tools", &list(tools)),
         };
+        match &self.prompts {
+            ByHash::Hash(hash) => {
+                object.raw("prompts", &by_hash(hash));
+            }
+            ByHash::Full(prompts) => write_list(&mut object, "prompts", prompts),
+        }
+        match &self.resources {
+            ByHash::Hash(hash) => {
+                object.raw("resources", &by_hash(hash));
+            }
+            ByHash::Full(resources) => write_resources(&mut object, resources),
+        }
         object.finish()
     }
 }
@@ -79,9 +109,37 @@ fn write_rest(object: &mut ObjectWriter, rest: &Rest) {
         .raw_if("serverInfo", rest.server_info.as_ref())
         .string_if("instructions", rest.instructions.as_deref())
         .raw_if("toolOptions", rest.tool_options.as_ref());
+    if rest.completions {
+        object.plain("completions", true);
+    }
     if let Some(ttl_ms) = rest.ttl_ms {
         object.plain("ttlMs", ttl_ms);
     }
+}
+
+fn write_resources(object: &mut ObjectWriter, resources: &Resources) {
+    match &resources.list {
+        ResourceList::Dynamic => {
+            object.name("resources", "dynamic");
+        }
+        ResourceList::Listed(resources) => write_list(object, "resources", resources),
+    }
+    write_list(object, "resourceTemplates", &resources.templates);
+}
+
+/// A list; none is as good as an empty one.
+fn write_list(object: &mut ObjectWriter, key: &str, entries: &[Json]) {
+    if !entries.is_empty() {
+        object.raw(key, &list(entries));
+    }
+}
+
+fn list(entries: &[Json]) -> Json {
+    let mut array = ArrayWriter::new();
+    for entry in entries {
+        array.raw(entry);
+    }
+    array.finish()
 }
 
 fn by_hash(hash: &ContentHash) -> Json {

@@ -331,10 +331,16 @@ fn a_register_is_written_in_full_or_by_hash() {
         connection: 3,
         resume: true,
         tools: ByHash::Full(vec![json(r#"{"name":"a"}"#)]),
+        prompts: ByHash::Full(Vec::new()),
+        resources: ByHash::Full(Resources {
+            list: ResourceList::Listed(Vec::new()),
+            templates: Vec::new(),
+        }),
         rest: ByHash::Full(Rest {
             server_info: Some(json(r#"{"name":"n","version":"1"}"#)),
             instructions: Some("read\nme".to_owned()),
             tool_options: None,
+            completions: false,
             ttl_ms: Some(5),
         }),
     };
@@ -344,13 +350,76 @@ fn a_register_is_written_in_full_or_by_hash() {
     );
     register.resume = false;
     register.tools = ByHash::Hash(hash);
+    register.prompts = ByHash::Hash(hash);
+    register.resources = ByHash::Hash(hash);
     register.rest = ByHash::Hash(hash);
+    let named: Vec<_> = ["rest", "tools", "prompts", "resources"]
+        .iter()
+        .map(|kind| format!(r#","{kind}":{{"hash":"{hash}"}}"#))
+        .collect();
     assert_eq!(
         register.to_json().as_str(),
         format!(
-            r#"{{"type":"register","instance":"i1","connection":3,"rest":{{"hash":"{hash}"}},"tools":{{"hash":"{hash}"}}}}"#
+            r#"{{"type":"register","instance":"i1","connection":3{}}}"#,
+            named.concat()
         )
     );
+}
+
+#[test]
+fn a_register_names_what_is_offered() {
+    let entries = |text: &str| vec![json(text)];
+    let mut register = Register {
+        instance: InstanceId::parse("i1").unwrap(),
+        connection: 1,
+        resume: false,
+        tools: ByHash::Full(Vec::new()),
+        prompts: ByHash::Full(entries("1")),
+        resources: ByHash::Full(Resources {
+            list: ResourceList::Listed(entries("2")),
+            templates: entries("3"),
+        }),
+        rest: ByHash::Full(Rest {
+            completions: true,
+            ..Rest::default()
+        }),
+    };
+    let head = r#"{"type":"register","instance":"i1","connection":1,"completions":true,"tools":[],"prompts":[1]"#;
+    assert_eq!(
+        register.to_json().as_str(),
+        format!(r#"{head},"resources":[2],"resourceTemplates":[3]}}"#)
+    );
+    register.resources = ByHash::Full(Resources {
+        list: ResourceList::Dynamic,
+        templates: Vec::new(),
+    });
+    assert_eq!(
+        register.to_json().as_str(),
+        format!(r#"{head},"resources":"dynamic"}}"#)
+    );
+}
+
+#[test]
+fn a_task_has_the_members_that_were_set() {
+    let full = r#"{"type":"task","id":"ID","ttlMs":1,"pollIntervalMs":2,"statusMessage":"x"}"#;
+    let none = r#"{"type":"task","id":"ID"}"#;
+    let task = Task {
+        ttl_ms: Some(1),
+        poll_interval_ms: Some(2),
+        status_message: Some(json("\"x\"")),
+    };
+    for (message, task) in [(full, task), (none, Task::default())] {
+        let task = AppMessage::Task { id: id(), task };
+        assert_eq!(app(message), Ok(Some(task.clone())));
+        assert_eq!(task.to_json().as_str(), message.replace("ID", ID));
+    }
+    for wrong in [
+        r#""ttlMs":-1"#,
+        r#""pollIntervalMs":"1""#,
+        r#""statusMessage":1"#,
+    ] {
+        assert!(app(&format!(r#"{{"type":"task","id":"ID",{wrong}}}"#)).is_err());
+    }
 }
 
 proptest! {

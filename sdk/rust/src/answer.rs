@@ -5,18 +5,24 @@ use clientmcp_core::json::{Json, ObjectWriter};
 use clientmcp_core::limits;
 use clientmcp_core::message::AppMessage;
 
-use crate::result::{CallError, RpcError, ToolResult};
+use crate::result::{CallError, INTERNAL_ERROR, RpcError, ToolError, ToolResult};
 
-/// The answer of a call. One that no message of `limit` bytes can carry becomes an error that says
-/// so: sent as it is, it would cost the connection.
-pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize) -> Json {
-    let (text, is_result, code) = match outcome {
-        Ok(result) => (result_text(id, result), true, 0),
-        Err(CallError::Tool(error)) => {
-            let result = ToolResult::error(error.to_string()).to_json();
-            (result_text(id, result), true, 0)
-        }
-        Err(CallError::Rpc(error)) => (error_text(id, &error), false, error.code),
+/// The answer of a call of this method. One that no message of `limit` bytes can carry becomes an
+/// error that says so: sent as it is, it would cost the connection.
+pub(crate) fn answer(
+    id: CallId,
+    method: &str,
+    outcome: Result<Json, CallError>,
+    limit: usize,
+) -> Json {
+    let code = match &outcome {
+        Err(CallError::Rpc(error)) => Some(error.code),
+        _ => None,
+    };
+    let text = match outcome {
+        Ok(result) => result_text(id, result),
+        Err(CallError::Tool(error)) => failure(id, method, &error.to_string()),
+        Err(CallError::Rpc(error)) => error_text(id, &error),
     };
     if text.len() <= limit {
         return text;
@@ -26,11 +32,33 @@ pub(crate) fn answer(id: CallId, outcome: Result<Json, CallError>, limit: usize)
          (maxMessageBytes): ask for less",
         text.len()
     );
-    if is_result {
+    match code {
+        Some(code) => error_text(id, &RpcError::new(code, problem)),
+        None => failure(id, method, &problem),
+    }
+}
+
+/// What a handler's panic is told as.
+pub(crate) fn panicked(method: &str) -> CallError {
+    let what = if is_tool(method) {
+        "tool"
+    } else {
+        "application"
+    };
+    ToolError::new(format!("the {what} failed: its handler panicked")).into()
+}
+
+/// A failure, told to the model where the method has a way to.
+fn failure(id: CallId, method: &str, problem: &str) -> Json {
+    if is_tool(method) {
         result_text(id, ToolResult::error(problem).to_json())
     } else {
-        error_text(id, &RpcError::new(code, problem))
+        error_text(id, &RpcError::new(INTERNAL_ERROR, problem))
     }
+}
+
+fn is_tool(method: &str) -> bool {
+    method == "tools/call"
 }
 
 /// The answer to a redelivery of a call that the memory has had to forget.
@@ -60,7 +88,6 @@ fn error_text(id: CallId, error: &RpcError) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::ToolError;
 
     const LIMIT: usize = 400;
 
@@ -69,7 +96,7 @@ mod tests {
     }
 
     fn encode(outcome: Result<Json, CallError>) -> String {
-        let text = answer(id(), outcome, LIMIT);
+        let text = answer(id(), "tools/call", outcome, LIMIT);
         assert!(text.len() <= LIMIT);
         text.as_str()
             .replace(r#""id":"01890a5d-ac96-774b-bcce-b302099a8057","#, "")
@@ -108,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_on_the_whole_message() {
-        let envelope = answer(id(), Ok(Json::of("")), LIMIT).len();
+        let envelope = answer(id(), "tools/call", Ok(Json::of("")), LIMIT).len();
         let fits = "x".repeat(LIMIT - envelope);
         assert!(encode(Ok(Json::of(&fits))).contains(&fits));
         let over = encode(Ok(Json::of(&format!("{fits}x"))));
@@ -125,6 +152,20 @@ mod tests {
         let rpc = encode(Err(RpcError::new(-32000, long).into()));
         assert!(rpc.starts_with(r#"{"type":"error","error":{"code":-32000,"#));
         assert!(rpc.contains("maxMessageBytes"));
+    }
+
+    #[test]
+    fn only_tools_tell_the_model() {
+        let failed = |method| {
+            let outcome = Err(ToolError::new("no").into());
+            answer(id(), method, outcome, LIMIT).as_str().to_owned()
+        };
+        assert!(failed("tools/call").contains(r#""isError":true"#));
+        assert!(failed("prompts/get").contains(r#""error":{"code":-32603,"message":"no"}"#));
+        let large = Ok(Json::of(&"x".repeat(LIMIT)));
+        let answer = answer(id(), "resources/read", large, LIMIT);
+        assert!(answer.as_str().contains(r#""code":-32603"#));
+        assert!(answer.as_str().contains("maxMessageBytes"));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::builder::Builder;
-use crate::driver::{Command, SetToolsError};
+use crate::driver::{Command, OfferError};
+use crate::offers::Part;
+use crate::prompts::Prompts;
+use crate::resources::Resources;
 use crate::status::{Online, Rejected, Status, Stopped};
 use crate::tools::Tools;
 
@@ -13,6 +16,7 @@ use crate::tools::Tools;
 pub struct App {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
+    watched: watch::Receiver<Vec<String>>,
 }
 
 /// An [`App`] that does not keep the application connected: for handlers, which live as long as
@@ -21,6 +25,7 @@ pub struct App {
 pub struct WeakApp {
     commands: mpsc::WeakSender<Command>,
     status: watch::Receiver<Status>,
+    watched: watch::Receiver<Vec<String>>,
 }
 
 impl WeakApp {
@@ -28,7 +33,11 @@ impl WeakApp {
     #[must_use]
     pub fn upgrade(&self) -> Option<App> {
         let commands = self.commands.upgrade()?;
-        Some(App::new(commands, self.status.clone()))
+        Some(App::new(
+            commands,
+            self.status.clone(),
+            self.watched.clone(),
+        ))
     }
 }
 
@@ -38,8 +47,16 @@ impl App {
         Builder::new(url.into())
     }
 
-    pub(crate) fn new(commands: mpsc::Sender<Command>, status: watch::Receiver<Status>) -> Self {
-        Self { commands, status }
+    pub(crate) fn new(
+        commands: mpsc::Sender<Command>,
+        status: watch::Receiver<Status>,
+        watched: watch::Receiver<Vec<String>>,
+    ) -> Self {
+        Self {
+            commands,
+            status,
+            watched,
+        }
     }
 
     /// Where the connection stands, and each change of that. A change that is followed by another
@@ -68,17 +85,43 @@ impl App {
     }
 
     /// Replaces all tools, for calls and for the cluster, and waits until the cluster has taken
-    /// them. Returns what it refused of them.
+    /// them. Returns what it refused of the registration.
     ///
     /// # Errors
-    /// [`SetToolsError`]: too large, or the connection has stopped.
-    pub async fn set_tools(&self, tools: Tools) -> Result<Vec<Rejected>, SetToolsError> {
-        let (accepted, answer) = oneshot::channel();
-        let command = Command::SetTools { tools, accepted };
-        if self.commands.send(command).await.is_err() {
-            return Err(self.stopped().into());
-        }
-        answer.await.unwrap_or_else(|_| Err(self.stopped().into()))
+    /// [`OfferError`]: too large, or the connection has stopped.
+    pub async fn set_tools(&self, tools: Tools) -> Result<Vec<Rejected>, OfferError> {
+        self.set(Part::Tools(tools)).await
+    }
+
+    /// Replaces all prompts; like [`set_tools`](Self::set_tools).
+    ///
+    /// # Errors
+    /// [`OfferError`]
+    pub async fn set_prompts(&self, prompts: Prompts) -> Result<Vec<Rejected>, OfferError> {
+        self.set(Part::Prompts(prompts)).await
+    }
+
+    /// Replaces all resources and their templates; like [`set_tools`](Self::set_tools).
+    ///
+    /// # Errors
+    /// [`OfferError`]
+    pub async fn set_resources(&self, resources: Resources) -> Result<Vec<Rejected>, OfferError> {
+        self.set(Part::Resources(resources)).await
+    }
+
+    /// Tells agents that watch a resource that it has changed, so that they may read it again. If
+    /// nothing is connected they are told later.
+    pub async fn resource_updated(&self, uri: impl Into<String>) {
+        let uri = uri.into();
+        // An application that was closed has nobody to tell.
+        _ = self.commands.send(Command::ResourceUpdated { uri }).await;
+    }
+
+    /// The URIs of the resources that some agent watches, in alphabetical order, and each change of
+    /// that. What nobody watches needs no [`resource_updated`](Self::resource_updated).
+    #[must_use]
+    pub fn watched_resources(&self) -> watch::Receiver<Vec<String>> {
+        self.watched.clone()
     }
 
     /// Starts anew after [`Status::Stopped`], unless this application was closed or could not be
@@ -104,7 +147,17 @@ impl App {
         WeakApp {
             commands: self.commands.downgrade(),
             status: self.status.clone(),
+            watched: self.watched.clone(),
         }
+    }
+
+    async fn set(&self, part: Part) -> Result<Vec<Rejected>, OfferError> {
+        let (accepted, answer) = oneshot::channel();
+        let command = Command::Offer { part, accepted };
+        if self.commands.send(command).await.is_err() {
+            return Err(self.stopped().into());
+        }
+        answer.await.unwrap_or_else(|_| Err(self.stopped().into()))
     }
 
     fn stopped(&self) -> Stopped {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clientmcp_core::ids::InstanceId;
 use clientmcp_core::json::Json;
 use futures_util::FutureExt as _;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
@@ -15,8 +16,14 @@ use tokio::sync::{mpsc, watch};
 use crate::app::App;
 use crate::context::Context;
 use crate::dial::Dialer;
-use crate::driver::{Driver, TokenProvider};
+use crate::driver::{Driver, TokenProvider, Told};
+use crate::offers::Offers;
+use crate::prompt::{Prompt, PromptResult};
+use crate::prompts::Prompts;
 use crate::registration::{About, Registration, random_instance};
+use crate::reply::Reply;
+use crate::resource::{Resource, ResourceResult, ResourceTemplate};
+use crate::resources::Resources;
 use crate::result::{CallError, ToolResult};
 use crate::session::Session;
 use crate::status::{Status, Stopped};
@@ -33,7 +40,7 @@ pub struct Builder {
     url: String,
     token: TokenFrom,
     about: About,
-    tools: Tools,
+    offers: Offers,
     instance: Option<String>,
     local: Option<IpAddr>,
     extra_roots: Vec<Vec<u8>>,
@@ -51,7 +58,7 @@ impl Builder {
             url,
             token: TokenFrom::Nowhere,
             about: About::default(),
-            tools: Tools::new(),
+            offers: Offers::default(),
             instance: None,
             local: None,
             extra_roots: Vec::new(),
@@ -99,7 +106,7 @@ impl Builder {
         self
     }
 
-    /// How long agents may keep the tool list; not at all by default.
+    /// How long agents may keep the lists; not at all by default.
     pub fn list_ttl(mut self, ttl: Duration) -> Self {
         let ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         self.about.ttl_ms = Some(ms);
@@ -110,11 +117,23 @@ impl Builder {
     pub fn tool<A, R, F, Fut>(mut self, tool: Tool, handler: F) -> Self
     where
         A: DeserializeOwned + Send + 'static,
-        R: Into<ToolResult>,
+        R: Reply<ToolResult>,
         F: Fn(A, Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, CallError>> + Send + 'static,
     {
-        self.tools = self.tools.tool(tool, handler);
+        self.offers.tools = self.offers.tools.tool(tool, handler);
+        self
+    }
+
+    /// Adds a tool whose schema is that of its arguments' type; see [`Tools::typed_tool`].
+    pub fn typed_tool<A, R, F, Fut>(mut self, tool: Tool, handler: F) -> Self
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        R: Reply<ToolResult>,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.offers.tools = self.offers.tools.typed_tool(tool, handler);
         self
     }
 
@@ -124,13 +143,73 @@ impl Builder {
         F: Fn(Json, Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Json, CallError>> + Send + 'static,
     {
-        self.tools = self.tools.raw_tool(tool, handler);
+        self.offers.tools = self.offers.tools.raw_tool(tool, handler);
         self
     }
 
     /// Sets all tools at once.
     pub fn tools(mut self, tools: Tools) -> Self {
-        self.tools = tools;
+        self.offers.tools = tools;
+        self
+    }
+
+    /// Adds a prompt; see [`Prompts::prompt`].
+    pub fn prompt<A, R, F, Fut>(mut self, prompt: Prompt, handler: F) -> Self
+    where
+        A: DeserializeOwned + Send + 'static,
+        R: Reply<PromptResult>,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.offers.prompts = self.offers.prompts.prompt(prompt, handler);
+        self
+    }
+
+    /// Sets all prompts at once.
+    pub fn prompts(mut self, prompts: Prompts) -> Self {
+        self.offers.prompts = prompts;
+        self
+    }
+
+    /// Adds a resource; see [`Resources::resource`].
+    pub fn resource<R, F, Fut>(mut self, resource: Resource, handler: F) -> Self
+    where
+        R: Reply<ResourceResult>,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.offers.resources = self.offers.resources.resource(resource, handler);
+        self
+    }
+
+    /// Adds resources whose URIs follow a template; see [`Resources::template`].
+    pub fn resource_template<V, R, F, Fut>(mut self, template: ResourceTemplate, handler: F) -> Self
+    where
+        V: DeserializeOwned + Send + 'static,
+        R: Reply<ResourceResult>,
+        F: Fn(V, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.offers.resources = self.offers.resources.template(template, handler);
+        self
+    }
+
+    /// Adds resources that come and go; see [`Resources::dynamic`].
+    pub fn dynamic_resources<R, L, ListFut, F, Fut>(mut self, list: L, read: F) -> Self
+    where
+        L: Fn(Context) -> ListFut + Send + Sync + 'static,
+        ListFut: Future<Output = Result<Vec<Resource>, CallError>> + Send + 'static,
+        R: Reply<ResourceResult>,
+        F: Fn(String, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, CallError>> + Send + 'static,
+    {
+        self.offers.resources = self.offers.resources.dynamic(list, read);
+        self
+    }
+
+    /// Sets all resources and their templates at once.
+    pub fn resources(mut self, resources: Resources) -> Self {
+        self.offers.resources = resources;
         self
     }
 
@@ -162,8 +241,13 @@ impl Builder {
     #[must_use = "the application leaves the cluster when its `App` is dropped"]
     pub fn connect(self) -> App {
         let (commands, received) = mpsc::channel(COMMANDS);
-        let (status, watched) = watch::channel(Status::Connecting);
-        match self.driver(received, status.clone()) {
+        let (status, seen) = watch::channel(Status::Connecting);
+        let (watched, uris) = watch::channel(Vec::new());
+        let told = Told {
+            status: status.clone(),
+            watched,
+        };
+        match self.driver(received, told) {
             Ok(driver) => {
                 tokio::spawn(driver.run());
             }
@@ -172,13 +256,13 @@ impl Builder {
                 status.send_replace(Status::Stopped(Stopped { code: None, reason }));
             }
         }
-        App::new(commands, watched)
+        App::new(commands, seen, uris)
     }
 
     pub(crate) fn driver(
         self,
         commands: mpsc::Receiver<crate::driver::Command>,
-        status: watch::Sender<Status>,
+        told: Told,
     ) -> Result<Driver, String> {
         let dialer = Dialer::new(&self.url, self.local, self.extra_roots)?;
         let (tokens, provider) = match self.token {
@@ -190,15 +274,15 @@ impl Builder {
             Some(text) => InstanceId::parse(&text).map_err(|error| error.to_string())?,
             None => random_instance(),
         };
-        let registration = Registration::new(instance, self.about, self.tools.offer());
+        let registration = Registration::new(instance, self.about, self.offers.offer());
         let session = Session::new(self.url, registration, tokens, rand::random::<f64>);
         Ok(Driver::new(
             session,
-            &self.tools,
+            self.offers,
             dialer,
             provider,
             commands,
-            status,
+            told,
         ))
     }
 }

@@ -51,8 +51,9 @@ impl Default for Bounds {
 pub(crate) enum Delivery {
     /// It is new: run it.
     Run,
-    /// It runs already; its answer goes to the socket of this delivery.
-    Attached,
+    /// It runs already; its answer goes to the socket of this delivery, and first what it said of
+    /// becoming a task.
+    Attached(Option<Utf8Bytes>),
     /// It has ended with this answer.
     Finished(Utf8Bytes),
     /// Nobody can say whether it ran.
@@ -81,6 +82,19 @@ struct Running {
     socket: SocketId,
     /// Nobody waits for the answer.
     cancelled: bool,
+    /// What it said of becoming a task.
+    task: Option<Utf8Bytes>,
+}
+
+impl Running {
+    fn new(delivered: Delivered, task: Option<Utf8Bytes>) -> Self {
+        Self {
+            attempt: delivered.attempt,
+            socket: delivered.socket,
+            cancelled: false,
+            task,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -136,24 +150,15 @@ impl Calls {
     /// A call was delivered, for the first time or again.
     pub(crate) fn handle_delivery(&mut self, delivered: Delivered, now: Instant) -> Delivery {
         self.expire(now);
-        let Delivered {
-            id,
-            attempt,
-            socket,
-            ..
-        } = delivered;
+        let Delivered { id, attempt, .. } = delivered;
         self.longest_deadline = self.longest_deadline.max(delivered.deadline);
-        let attached = Running {
-            attempt,
-            socket,
-            cancelled: false,
-        };
         if let Some(call) = self.running.get_mut(&id) {
             if attempt < call.attempt {
                 return Delivery::Outdated;
             }
-            *call = attached;
-            return Delivery::Attached;
+            let task = call.task.clone();
+            *call = Running::new(delivered, task.clone());
+            return Delivery::Attached(task);
         }
         if let Some(answer) = self.answers.get_mut(&id) {
             if attempt < answer.attempt {
@@ -166,8 +171,16 @@ impl Calls {
         if forgotten || self.ended.contains(&id) {
             return Delivery::Unknown;
         }
-        self.running.insert(id, attached);
+        self.running.insert(id, Running::new(delivered, None));
         Delivery::Run
+    }
+
+    /// A running call becomes a task, and says so. Returns the socket to say it on, if somebody
+    /// waits for the call.
+    pub(crate) fn handle_task(&mut self, id: CallId, text: Utf8Bytes) -> Option<SocketId> {
+        let call = self.running.get_mut(&id)?;
+        call.task = Some(text);
+        (!call.cancelled).then_some(call.socket)
     }
 
     /// A call ended with this answer. Returns the socket to send it on, if somebody waits for it.

@@ -1,84 +1,96 @@
-//! Runs the calls of agents: one task for each, whose end is an event.
+//! Runs the calls of agents: one task for each handler, whose end is an event. A call that brings
+//! the answers that a handler waits for goes to that handler.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clientmcp_core::ids::CallId;
-use clientmcp_core::json::{Json, JsonError};
+use clientmcp_core::json::Json;
 use clientmcp_core::message::{Call, CallContext};
-use futures_util::FutureExt as _;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::answer::answer;
-use crate::context::{CancelReason, Cancellation, Context};
+use crate::context::{CancelReason, Context};
 use crate::event::Event;
-use crate::result::{CallError, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, ToolError};
-use crate::tools::{Handler, Tools};
-
-/// A cancel that is this much overdue was lost with its socket.
-const LOST_CANCEL: Duration = Duration::from_secs(5);
+use crate::input::InputResponses;
+use crate::offers::{Found, Handlers, Offers};
+use crate::reply::{Answer, InputRequired};
+use crate::result::{CallError, RpcError};
+use crate::run::{Ending, Round, Run, input_required};
+use crate::seal::{ANSWERED_WITHIN, Binding, Seal};
+use crate::shelf::Shelf;
 
 /// The handlers, and the calls that they run.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     handlers: Handlers,
-    running: HashMap<CallId, Arc<Cancellation>>,
+    running: HashMap<CallId, Arc<Run>>,
+    shelf: Arc<Shelf>,
+    seal: Arc<Seal>,
     events: mpsc::Sender<Event>,
 }
 
-struct Handlers(HashMap<String, Handler>);
-
-impl std::fmt::Debug for Handlers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
+/// What a call leads to.
+enum Prepared {
+    /// A handler that waited runs on.
+    Resumed,
+    /// A handler begins.
+    Begun(Box<Begun>),
 }
 
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    name: String,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
+struct Begun {
+    found: Found,
+    context: Context,
+    run: Arc<Run>,
 }
 
 impl Dispatch {
-    pub(crate) fn new(tools: &Tools, events: mpsc::Sender<Event>) -> Self {
+    pub(crate) fn new(offers: &Offers, events: mpsc::Sender<Event>) -> Self {
         Self {
-            handlers: Handlers(tools.handlers()),
+            handlers: offers.handlers(),
             running: HashMap::new(),
+            shelf: Arc::default(),
+            seal: Arc::new(Seal::new(Instant::now().into_std())),
             events,
         }
     }
 
     /// Replaces the handlers. Calls that run are not touched.
-    pub(crate) fn set_tools(&mut self, tools: &Tools) {
-        self.handlers = Handlers(tools.handlers());
+    pub(crate) fn set_offers(&mut self, offers: &Offers) {
+        self.handlers = offers.handlers();
     }
 
     /// Runs a call; [`Event::Finished`] follows, its frame at most `limit` bytes long.
     pub(crate) fn run(&mut self, call: Call, limit: usize) {
-        let cancellation = Arc::new(Cancellation::default());
-        self.running.insert(call.id, Arc::clone(&cancellation));
-        let id = call.id;
-        let deadline = Instant::now() + call.deadline;
-        let prepared = self.prepare(call, deadline, &cancellation);
+        let (id, method) = (call.id, call.method.clone());
         let events = self.events.clone();
-        tokio::spawn(async move {
-            let outcome = match prepared {
-                Ok((handler, context)) => {
-                    run_handler(&handler, context, deadline, &cancellation).await
-                }
-                Err(error) => Err(error),
-            };
-            let frame = answer(id, outcome, limit);
-            // The loop has ended if nobody receives it: so has the application.
-            _ = events.send(Event::Finished(id, frame)).await;
-        });
+        match self.prepare(call, limit) {
+            Ok(Prepared::Resumed) => {}
+            Ok(Prepared::Begun(begun)) => {
+                let seal = Arc::clone(&self.seal);
+                tokio::spawn(async move {
+                    let Begun {
+                        found,
+                        context,
+                        run,
+                    } = *begun;
+                    let handler = async { (found.handler)(context).await };
+                    let (Some(round), ending) = run.drive(handler).await else {
+                        return;
+                    };
+                    let result = result(ending, &round, run.binding(), &seal);
+                    let frame = answer(round.id, &method, result, round.limit);
+                    // The loop has ended if nobody receives it: so has the application.
+                    _ = events.send(Event::Finished(round.id, frame)).await;
+                });
+            }
+            Err(error) => {
+                let frame = answer(id, &method, Err(error), limit);
+                tokio::spawn(async move { events.send(Event::Finished(id, frame)).await });
+            }
+        }
     }
 
     /// A call ended.
@@ -88,105 +100,99 @@ impl Dispatch {
 
     /// Nobody waits for a call any more.
     pub(crate) fn cancel(&self, id: CallId, reason: CancelReason) {
-        if let Some(cancellation) = self.running.get(&id) {
-            cancellation.cancel(reason);
+        if let Some(run) = self.running.get(&id) {
+            run.cancellation().cancel(reason);
         }
     }
 
-    /// Nobody waits for any call any more.
+    /// Nobody waits for anything any more.
     pub(crate) fn cancel_all(&self, reason: CancelReason) {
-        for cancellation in self.running.values() {
-            cancellation.cancel(reason);
+        for run in self.running.values() {
+            run.cancellation().cancel(reason);
+        }
+        for run in self.shelf.all() {
+            run.cancellation().cancel(reason);
         }
     }
 
-    fn prepare(
-        &self,
-        call: Call,
-        deadline: Instant,
-        cancellation: &Arc<Cancellation>,
-    ) -> Result<(Handler, Context), CallError> {
-        if call.method != "tools/call" {
-            let message = format!("the application does not offer {}", call.method);
-            return Err(RpcError::new(METHOD_NOT_FOUND, message).into());
+    fn prepare(&mut self, call: Call, limit: usize) -> Result<Prepared, CallError> {
+        let caller = CallContext::read(&call.context)
+            .map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        let now = Instant::now();
+        let round = Round::of(&call, &caller, limit, now);
+        let binding = Binding::of(caller.subject.as_str(), &call.method, &call.params);
+        let brought = request_state(&call.params);
+        if let Some(text) = &brought
+            && let Some(run) = self.shelf.take(text, &binding)
+        {
+            self.running.insert(call.id, Arc::clone(&run));
+            run.resume(round, &InputResponses::of(&call.params));
+            return Ok(Prepared::Resumed);
         }
-        let (name, arguments) = tool_call(&call.params)?;
-        let Some(handler) = self.handlers.0.get(&name) else {
-            return Err(RpcError::new(INVALID_PARAMS, format!("Unknown tool: {name}")).into());
+        let found = self.handlers.find(&call, round.legacy)?;
+        let state = match brought {
+            Some(text) if !found.raw => {
+                let state = self.seal.open(&text, &binding, now.into_std());
+                Some(state.ok_or_else(foreign_state)?)
+            }
+            _ => None,
         };
-        let caller = CallContext::read(&call.context).map_err(|error| invalid_params(&error))?;
+        let responses = InputResponses::of(&call.params);
+        let run = Arc::new(Run::new(
+            call.method.clone(),
+            binding,
+            round,
+            Arc::clone(&self.shelf),
+            self.events.clone(),
+        ));
+        self.running.insert(call.id, Arc::clone(&run));
         let context = Context::new(
             (call, caller),
-            arguments,
-            deadline.into_std(),
-            Arc::clone(cancellation),
-            self.events.clone(),
+            (found.arguments.clone(), found.uri.clone()),
+            (state, responses),
+            Arc::clone(&run),
         );
-        Ok((Arc::clone(handler), context))
+        Ok(Prepared::Begun(Box::new(Begun {
+            found,
+            context,
+            run,
+        })))
     }
 }
 
-/// Reads which tool is called, and its arguments: `{}` if there are none.
-fn tool_call(params: &Json) -> Result<(String, Json), RpcError> {
-    let call: ToolCall = params.read().map_err(|error| invalid_params(&error))?;
-    let arguments = call
-        .arguments
-        .map_or(Json::EMPTY_OBJECT, |raw| params.part(raw));
-    if !arguments.is_object() {
-        return Err(RpcError::new(INVALID_PARAMS, "arguments must be an object"));
-    }
-    Ok((call.name, arguments))
-}
-
-fn invalid_params(error: &JsonError) -> RpcError {
-    RpcError::new(INVALID_PARAMS, error.to_string())
-}
-
-/// Runs a handler to its end. A panic ends its call, and nothing else.
-async fn run_handler(
-    handler: &Handler,
-    context: Context,
-    deadline: Instant,
-    cancellation: &Cancellation,
+/// What a handler's end is sent as: its result, or what it asks for, with its state sealed.
+fn result(
+    ending: Ending,
+    round: &Round,
+    binding: &Binding,
+    seal: &Seal,
 ) -> Result<Json, CallError> {
-    let id = context.call_id();
-    let run = AssertUnwindSafe(async { handler(context).await }).catch_unwind();
-    tokio::pin!(run);
-    let ended = tokio::select! {
-        ended = &mut run => ended,
-        () = tokio::time::sleep_until(deadline + LOST_CANCEL) => {
-            cancellation.cancel(CancelReason::Timeout);
-            run.await
+    match ending? {
+        Answer::Result(result) => Ok(result),
+        Answer::InputRequired(InputRequired { requests, state }) => {
+            for (_, request) in &requests.0 {
+                request.check(&round.capabilities)?;
+            }
+            let expires = Instant::now() + ANSWERED_WITHIN;
+            let state = seal.close(&state, binding, expires.into_std());
+            Ok(input_required(&requests, &state, round.legacy))
         }
-    };
-    ended.unwrap_or_else(|_| {
-        tracing::error!(call = id, "a tool's handler panicked");
-        Err(ToolError::new("the tool failed: its handler panicked").into())
-    })
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(params: &'static str) -> Result<(String, Json), RpcError> {
-        tool_call(&Json::parse(params).unwrap())
+/// What the agent brings back of a former round.
+fn request_state(params: &Json) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct View {
+        #[serde(default)]
+        request_state: Option<String>,
     }
+    params.read::<View>().ok()?.request_state
+}
 
-    #[test]
-    fn arguments_are_an_object_or_absent() {
-        let empty = Ok(("a".to_owned(), Json::EMPTY_OBJECT));
-        assert_eq!(read(r#"{"name":"a"}"#), empty);
-        assert_eq!(read(r#"{"name":"a","arguments":null}"#), empty);
-        let (_, arguments) = read(r#"{"name":"a","arguments":{ "x":1.0 },"_meta":{}}"#).unwrap();
-        assert_eq!(arguments.as_str(), r#"{ "x":1.0 }"#);
-        for bad in [
-            r#"{"name":"a","arguments":[]}"#,
-            "{}",
-            "[]",
-            r#"{"name":1}"#,
-        ] {
-            assert_eq!(read(bad).unwrap_err().code, INVALID_PARAMS, "{bad}");
-        }
-    }
+fn foreign_state() -> RpcError {
+    RpcError::invalid_params(
+        "requestState is not, or no longer, one of this call: begin again without it",
+    )
 }

@@ -20,12 +20,12 @@ use crate::context::CancelReason;
 use crate::dial::Dialer;
 use crate::dispatch::Dispatch;
 use crate::event::Event;
+use crate::offers::{Offers, Part};
 use crate::registration::TooLarge;
 use crate::session::{Action, Session, SocketId};
 use crate::socket::{self, Outbox};
 use crate::status::{Rejected, Status, Stopped};
 use crate::token::{Token, TokenReason};
-use crate::tools::Tools;
 
 /// Events that may wait for the loop.
 const EVENTS: usize = 256;
@@ -41,9 +41,12 @@ pub(crate) type TokenProvider =
 /// What the application asks for.
 #[derive(Debug)]
 pub(crate) enum Command {
-    SetTools {
-        tools: Tools,
-        accepted: oneshot::Sender<Result<Vec<Rejected>, SetToolsError>>,
+    Offer {
+        part: Part,
+        accepted: oneshot::Sender<Result<Vec<Rejected>, OfferError>>,
+    },
+    ResourceUpdated {
+        uri: String,
     },
     Reconnect,
     Close {
@@ -51,14 +54,14 @@ pub(crate) enum Command {
     },
 }
 
-/// Why tools were not registered.
+/// Why what is offered was not registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SetToolsError {
-    /// No message can carry them; the former tools stay.
+pub enum OfferError {
+    /// No message can carry it; what was offered before stays.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
-    /// The connection has stopped before the cluster took them. They are registered if it is
+    /// The connection has stopped before the cluster took it. It is registered if the connection is
     /// started anew.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -67,12 +70,13 @@ pub enum SetToolsError {
 /// Somebody waits until this revision of the registration is accepted.
 struct Waiter {
     revision: u64,
-    accepted: oneshot::Sender<Result<Vec<Rejected>, SetToolsError>>,
+    accepted: oneshot::Sender<Result<Vec<Rejected>, OfferError>>,
 }
 
 /// An application's loop and what it holds.
 pub(crate) struct Driver {
     session: Session,
+    offers: Offers,
     dispatch: Dispatch,
     dialer: Dialer,
     provider: Option<TokenProvider>,
@@ -81,23 +85,32 @@ pub(crate) struct Driver {
     events: mpsc::Receiver<Event>,
     events_sender: mpsc::Sender<Event>,
     commands: mpsc::Receiver<Command>,
-    status: watch::Sender<Status>,
+    told: Told,
     waiters: Vec<Waiter>,
+}
+
+/// Where the application's developer can look.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) status: watch::Sender<Status>,
+    /// The URIs that somebody watches.
+    pub(crate) watched: watch::Sender<Vec<String>>,
 }
 
 impl Driver {
     pub(crate) fn new(
         session: Session,
-        tools: &Tools,
+        offers: Offers,
         dialer: Dialer,
         provider: Option<TokenProvider>,
         commands: mpsc::Receiver<Command>,
-        status: watch::Sender<Status>,
+        told: Told,
     ) -> Self {
         let (events_sender, events) = mpsc::channel(EVENTS);
         Self {
             session,
-            dispatch: Dispatch::new(tools, events_sender.clone()),
+            dispatch: Dispatch::new(&offers, events_sender.clone()),
+            offers,
             dialer,
             provider,
             sockets: HashMap::new(),
@@ -105,7 +118,7 @@ impl Driver {
             events,
             events_sender,
             commands,
-            status,
+            told,
             waiters: Vec::new(),
         }
     }
@@ -143,7 +156,8 @@ impl Driver {
                 Some(event) = self.events.recv() => self.handle_event(event),
                 command = self.commands.recv() => match command {
                     Some(Command::Close { closed }) => return Some(closed),
-                    Some(Command::SetTools { tools, accepted }) => self.set_tools(&tools, accepted),
+                    Some(Command::Offer { part, accepted }) => self.set_offer(part, accepted),
+                    Some(Command::ResourceUpdated { uri }) => self.session.resource_updated(uri),
                     Some(Command::Reconnect) => self.session.start(now()),
                     None => return None,
                 },
@@ -165,6 +179,7 @@ impl Driver {
             }
             Event::Token(answer) => self.session.handle_token(answer, now),
             Event::Note(call, note) => self.session.handle_note(call, note),
+            Event::Task(call, task) => self.session.handle_task(call, task),
             Event::Finished(call, answer) => {
                 self.dispatch.handle_finished(call);
                 self.session.handle_finished(call, answer, now);
@@ -197,6 +212,7 @@ impl Driver {
                 Action::Run { call, limit } => self.dispatch.run(*call, limit),
                 Action::Cancel { id, reason } => self.dispatch.cancel(id, reason),
                 Action::Accepted { revision, rejected } => self.accept(revision, &rejected),
+                Action::Watched(uris) => self.watched(uris),
                 Action::Report(status) => self.report(status),
                 Action::Warn(text) => tracing::warn!("{text}"),
             }
@@ -228,26 +244,38 @@ impl Driver {
         });
     }
 
-    fn set_tools(
+    fn set_offer(
         &mut self,
-        tools: &Tools,
-        accepted: oneshot::Sender<Result<Vec<Rejected>, SetToolsError>>,
+        part: Part,
+        accepted: oneshot::Sender<Result<Vec<Rejected>, OfferError>>,
     ) {
-        let error = match self.session.set_tools(tools.offer()) {
-            Err(too_large) => SetToolsError::TooLarge(too_large),
+        let offers = self.offers.clone().with(part);
+        let error = match self.session.set_offer(offers.offer()) {
+            Err(too_large) => OfferError::TooLarge(too_large),
             Ok(revision) => {
-                self.dispatch.set_tools(tools);
-                let stopped = match &*self.status.borrow() {
+                self.dispatch.set_offers(&offers);
+                self.offers = offers;
+                let stopped = match &*self.told.status.borrow() {
                     Status::Stopped(stopped) => Some(stopped.clone()),
                     _ => None,
                 };
                 let Some(stopped) = stopped else {
                     return self.waiters.push(Waiter { revision, accepted });
                 };
-                SetToolsError::Stopped(stopped)
+                OfferError::Stopped(stopped)
             }
         };
         _ = accepted.send(Err(error));
+    }
+
+    fn watched(&self, mut uris: Vec<String>) {
+        uris.sort_unstable();
+        uris.dedup();
+        self.told.watched.send_if_modified(|watched| {
+            let news = *watched != uris;
+            *watched = uris;
+            news
+        });
     }
 
     fn accept(&mut self, revision: u64, rejected: &[Rejected]) {
@@ -266,13 +294,13 @@ impl Driver {
     fn report(&mut self, status: Status) {
         if let Status::Stopped(stopped) = &status {
             for waiter in self.waiters.drain(..) {
-                let error = SetToolsError::Stopped(stopped.clone());
+                let error = OfferError::Stopped(stopped.clone());
                 _ = waiter.accepted.send(Err(error));
             }
         }
-        if *self.status.borrow() != status {
+        if *self.told.status.borrow() != status {
             log(&status);
-            self.status.send_replace(status);
+            self.told.status.send_replace(status);
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Event {
     Token(Result<String, String>),
     /// A handler has progress or a log message to send.
     Note(CallId, Json),
-    /// A handler ended, with the frame that answers its call.
+    /// A call becomes a task, with the message that says so.
+    Task(CallId, Json),
+    /// A handler ended, or waits for the agent, with the frame that answers its call.
     Finished(CallId, Json),
 }

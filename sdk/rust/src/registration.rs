@@ -3,10 +3,10 @@
 
 use clientmcp_core::ids::InstanceId;
 use clientmcp_core::json::Json;
-use clientmcp_core::message::{ByHash, Register, Rest};
+use clientmcp_core::message::{ByHash, Register, ResourceList, Resources, Rest};
 use clientmcp_core::registration::{ContentHash, Hashes};
 
-/// What the application says about itself, apart from its tools.
+/// What the application says about itself, apart from what it offers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
     pub(crate) server_info: Option<Json>,
@@ -14,19 +14,42 @@ pub(crate) struct About {
     pub(crate) ttl_ms: Option<u64>,
 }
 
-/// The tools as they are registered.
+/// What is offered, as it is registered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Offer {
-    /// Their definitions.
+    /// Definitions of tools.
     pub(crate) tools: Vec<Json>,
     /// An object by tool name, if any tool has options.
-    pub(crate) options: Option<Json>,
+    pub(crate) tool_options: Option<Json>,
+    /// Definitions of prompts.
+    pub(crate) prompts: Vec<Json>,
+    /// Definitions of resources and their templates.
+    pub(crate) resources: Resources,
+    /// Whether any argument is completed.
+    pub(crate) completions: bool,
 }
 
-/// The content of the kinds that this SDK fills. Those that it leaves out are empty.
+impl Default for Offer {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            tool_options: None,
+            prompts: Vec::new(),
+            resources: Resources {
+                list: ResourceList::Listed(Vec::new()),
+                templates: Vec::new(),
+            },
+            completions: false,
+        }
+    }
+}
+
+/// The content of each kind.
 #[derive(Debug, Clone, PartialEq)]
 struct Content {
     tools: Vec<Json>,
+    prompts: Vec<Json>,
+    resources: Resources,
     rest: Rest,
 }
 
@@ -57,8 +80,8 @@ pub(crate) struct Registration {
     about: About,
     content: Content,
     revision: u64,
-    known_tools: Option<(Vec<Json>, ContentHash)>,
-    known_rest: Option<(Rest, ContentHash)>,
+    /// The content that was registered last, and its hashes.
+    known: Option<(Content, Hashes)>,
 }
 
 impl Registration {
@@ -69,13 +92,12 @@ impl Registration {
             about,
             content,
             revision: 1,
-            known_tools: None,
-            known_rest: None,
+            known: None,
         }
     }
 
-    /// Replaces the tools. Returns the version of the new content.
-    pub(crate) fn set_tools(&mut self, offer: Offer, limit: usize) -> Result<u64, TooLarge> {
+    /// Replaces what is offered. Returns the version of the new content.
+    pub(crate) fn set_offer(&mut self, offer: Offer, limit: usize) -> Result<u64, TooLarge> {
         let content = Content::of(&self.about, offer);
         let before = std::mem::replace(&mut self.content, content);
         if let Err(error) = self.check_size(limit) {
@@ -98,11 +120,25 @@ impl Registration {
 
     /// The `register` for a connection; a `full` one names no kind by its hash.
     pub(crate) fn register(&self, connection: u64, full: bool) -> (Json, Asked) {
-        let Content { tools, rest } = &self.content;
-        let tools = by_hash(tools, self.known_tools.as_ref().filter(|_| !full));
-        let rest = by_hash(rest, self.known_rest.as_ref().filter(|_| !full));
+        let known = self.known.as_ref().filter(|_| !full);
+        let Content {
+            tools,
+            prompts,
+            resources,
+            rest,
+        } = &self.content;
+        let tools = by_hash(tools, known.map(|(known, hash)| (&known.tools, hash.tools)));
+        let prompts = by_hash(
+            prompts,
+            known.map(|(known, hash)| (&known.prompts, hash.prompts)),
+        );
+        let resources = by_hash(
+            resources,
+            known.map(|(known, hash)| (&known.resources, hash.resources)),
+        );
+        let rest = by_hash(rest, known.map(|(known, hash)| (&known.rest, hash.rest)));
         let asked = Asked {
-            full: matches!((&tools, &rest), (ByHash::Full(_), ByHash::Full(_))),
+            full: is_full(&tools) && is_full(&prompts) && is_full(&resources) && is_full(&rest),
             revision: self.revision,
             content: self.content.clone(),
         };
@@ -111,6 +147,8 @@ impl Registration {
             connection,
             resume: true,
             tools,
+            prompts,
+            resources,
             rest,
         };
         (message.to_json(), asked)
@@ -118,28 +156,33 @@ impl Registration {
 
     /// Remembers the hashes of what was registered.
     pub(crate) fn handle_registered(&mut self, asked: &Asked, hashes: &Hashes) {
-        let Content { tools, rest } = asked.content.clone();
-        self.known_tools = Some((tools, hashes.tools));
-        self.known_rest = Some((rest, hashes.rest));
+        self.known = Some((asked.content.clone(), *hashes));
     }
 }
 
 /// A content by its hash, if that is known.
-fn by_hash<T: Clone + PartialEq>(content: &T, known: Option<&(T, ContentHash)>) -> ByHash<T> {
+fn by_hash<T: Clone + PartialEq>(content: &T, known: Option<(&T, ContentHash)>) -> ByHash<T> {
     match known {
-        Some((known, hash)) if known == content => ByHash::Hash(*hash),
+        Some((known, hash)) if known == content => ByHash::Hash(hash),
         _ => ByHash::Full(content.clone()),
     }
+}
+
+fn is_full<T>(content: &ByHash<T>) -> bool {
+    matches!(content, ByHash::Full(_))
 }
 
 impl Content {
     fn of(about: &About, offer: Offer) -> Self {
         Self {
             tools: offer.tools,
+            prompts: offer.prompts,
+            resources: offer.resources,
             rest: Rest {
                 server_info: about.server_info.clone(),
                 instructions: about.instructions.clone(),
-                tool_options: offer.options,
+                tool_options: offer.tool_options,
+                completions: offer.completions,
                 ttl_ms: about.ttl_ms,
             },
         }
@@ -163,7 +206,7 @@ mod tests {
                 .iter()
                 .map(|tool| Json::parse(*tool).unwrap())
                 .collect(),
-            options: None,
+            ..Offer::default()
         }
     }
 
@@ -206,7 +249,8 @@ mod tests {
         let (_, asked) = registration.register(1, false);
         registration.handle_registered(&asked, &hashes());
         let (text, asked) = registration.register(2, false);
-        let by_hash = format!("{},{}", named(Kind::Rest), named(Kind::Tools));
+        let kinds = [Kind::Rest, Kind::Tools, Kind::Prompts, Kind::Resources];
+        let by_hash = kinds.map(named).join(",");
         assert!(
             text.as_str()
                 .ends_with(&format!(r#""features":["resume"],{by_hash}}}"#))
@@ -215,12 +259,12 @@ mod tests {
         let (text, asked) = registration.register(2, true);
         assert!(asked.full && text.as_str().contains("serverInfo"));
 
-        registration.set_tools(offer(&["1"]), 1000).unwrap();
+        registration.set_offer(offer(&["1"]), 1000).unwrap();
         let (text, asked) = registration.register(2, false);
         assert!(text.as_str().contains(r#""tools":[1]"#));
         assert!(text.as_str().contains(&named(Kind::Rest)));
         assert!(!asked.full);
-        registration.set_tools(offer(&[]), 1000).unwrap();
+        registration.set_offer(offer(&[]), 1000).unwrap();
         let (text, _) = registration.register(2, false);
         assert!(text.as_str().contains(&named(Kind::Tools)), "known again");
     }
@@ -229,18 +273,18 @@ mod tests {
     fn a_hash_belongs_to_the_content_that_was_asked_for() {
         let mut registration = registration(&[]);
         let (_, asked) = registration.register(1, false);
-        registration.set_tools(offer(&["1"]), 1000).unwrap();
+        registration.set_offer(offer(&["1"]), 1000).unwrap();
         registration.handle_registered(&asked, &hashes());
         let (text, _) = registration.register(1, false);
         assert!(text.as_str().contains(r#""tools":[1]"#));
     }
 
     #[test]
-    fn tools_that_no_message_carries_are_refused_and_the_old_ones_stay() {
+    fn what_no_message_carries_is_refused_and_the_former_stays() {
         let mut registration = registration(&[]);
         let large = r#""aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa""#;
         let limit = 200;
-        let error = registration.set_tools(offer(&[large]), limit).unwrap_err();
+        let error = registration.set_offer(offer(&[large]), limit).unwrap_err();
         assert!(error.bytes > limit && error.limit == limit);
         let (text, asked) = registration.register(1, false);
         assert!(text.as_str().contains(r#""tools":[]"#));

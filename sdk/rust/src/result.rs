@@ -6,15 +6,21 @@ use std::fmt;
 use clientmcp_core::json::{ArrayWriter, Json, ObjectWriter};
 use serde::Serialize;
 
+use crate::content::Content;
+
 /// JSON-RPC's code for parameters that do not fit, an unknown tool among them.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// JSON-RPC's code for a method that the application does not offer.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// The code of MCP before 2026-07-28 for a resource that does not exist.
+const NO_SUCH_RESOURCE: i64 = -32002;
+/// JSON-RPC's code for what went wrong inside.
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
 /// The result of a tool call (MCP's `CallToolResult`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolResult {
-    content: Vec<Json>,
+    content: Vec<Content>,
     structured: Option<Json>,
     meta: Option<Json>,
     is_error: bool,
@@ -55,27 +61,25 @@ impl ToolResult {
     /// Adds a text.
     #[must_use]
     pub fn with_text(self, text: impl AsRef<str>) -> Self {
-        let mut item = ObjectWriter::new();
-        item.name("type", "text").string("text", text.as_ref());
-        self.with_content(item.finish())
+        self.with_content(Content::text(text))
     }
 
     /// Adds an image: base64 and its media type.
     #[must_use]
     pub fn with_image(self, base64: impl AsRef<str>, mime_type: impl AsRef<str>) -> Self {
-        self.with_media("image", base64.as_ref(), mime_type.as_ref())
+        self.with_content(Content::image(base64, mime_type))
     }
 
     /// Adds a sound: base64 and its media type.
     #[must_use]
     pub fn with_audio(self, base64: impl AsRef<str>, mime_type: impl AsRef<str>) -> Self {
-        self.with_media("audio", base64.as_ref(), mime_type.as_ref())
+        self.with_content(Content::audio(base64, mime_type))
     }
 
-    /// Adds an item of any kind that MCP knows, as it is.
+    /// Adds a piece of content of any kind.
     #[must_use]
-    pub fn with_content(mut self, item: Json) -> Self {
-        self.content.push(item);
+    pub fn with_content(mut self, content: impl Into<Content>) -> Self {
+        self.content.push(content.into());
         self
     }
 
@@ -98,7 +102,7 @@ impl ToolResult {
     pub fn to_json(&self) -> Json {
         let mut content = ArrayWriter::new();
         for item in &self.content {
-            content.raw(item);
+            content.raw(item.to_json());
         }
         let mut result = ObjectWriter::new();
         result
@@ -109,14 +113,6 @@ impl ToolResult {
         }
         result.raw_if("_meta", self.meta.as_ref());
         result.finish()
-    }
-
-    fn with_media(self, kind: &str, base64: &str, mime_type: &str) -> Self {
-        let mut item = ObjectWriter::with_capacity(base64.len() + 64);
-        item.name("type", kind)
-            .string("data", base64)
-            .string("mimeType", mime_type);
-        self.with_content(item.finish())
     }
 }
 
@@ -171,6 +167,25 @@ impl RpcError {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// There is no such resource. The revisions before 2026-07-28 have a code of their own for it.
+    pub(crate) fn resource_not_found(uri: &str, legacy: bool) -> Self {
+        let code = if legacy {
+            NO_SUCH_RESOURCE
+        } else {
+            INVALID_PARAMS
+        };
+        Self {
+            code,
+            message: "Resource not found".to_owned(),
+            data: Some(Json::of(&serde_json::json!({"uri": uri}))),
+        }
+    }
+
+    /// What the agent sent does not fit (-32602).
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(INVALID_PARAMS, message)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use clientmcp_core::json::{Json, JsonError, ObjectWriter};
+use clientmcp_core::json::{Json, JsonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::definition::{Definition, described};
 
 /// A tool's definition, as agents see it (MCP's `Tool`), and how the cluster treats its calls.
 #[derive(Debug, Clone)]
@@ -14,11 +16,16 @@ pub struct Tool {
     options: Options,
 }
 
-#[derive(Debug, Clone)]
-enum Definition {
-    /// Members in their order.
-    Members(Vec<(&'static str, Json)>),
-    Verbatim(Json),
+/// Whether calls of a tool may become tasks ([`Context::become_task`](crate::Context::become_task)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSupport {
+    /// They may not.
+    Never,
+    /// They may, for agents that know tasks.
+    Optional,
+    /// They always do: only agents that know tasks can call.
+    Required,
 }
 
 /// `toolOptions` of one tool (SPEC.md §4.4).
@@ -29,6 +36,8 @@ pub(crate) struct Options {
     requires: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TaskSupport>,
 }
 
 impl Tool {
@@ -81,28 +90,17 @@ impl Tool {
         self.member("inputSchema", schema)
     }
 
-    /// The JSON Schema of its structured results.
+    /// The JSON Schema of its structured results. [`Structured`](crate::Structured) results set it
+    /// by themselves.
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         self.member("outputSchema", schema)
-    }
-
-    /// A title for people.
-    #[must_use]
-    pub fn title(self, title: impl Into<String>) -> Self {
-        self.member("title", Value::String(title.into()))
     }
 
     /// Hints for agents, such as `{"readOnlyHint": true}`.
     #[must_use]
     pub fn annotations(self, annotations: Value) -> Self {
         self.member("annotations", annotations)
-    }
-
-    /// `_meta` of the definition.
-    #[must_use]
-    pub fn meta(self, meta: Value) -> Self {
-        self.member("_meta", meta)
     }
 
     /// The client capabilities without which the tool cannot be called, such as
@@ -121,18 +119,11 @@ impl Tool {
         self
     }
 
-    /// The definition as it is registered.
-    pub(crate) fn definition(&self) -> Json {
-        match &self.definition {
-            Definition::Verbatim(json) => json.clone(),
-            Definition::Members(members) => {
-                let mut object = ObjectWriter::new();
-                for (key, value) in members {
-                    object.raw(key, value);
-                }
-                object.finish()
-            }
-        }
+    /// Whether its calls may become tasks; never by default.
+    #[must_use]
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.options.task = Some(support);
+        self
     }
 
     /// How the cluster treats its calls, if that was said.
@@ -140,32 +131,24 @@ impl Tool {
         (self.options != Options::default()).then_some(&self.options)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "callers write json!({…})")]
-    fn member(mut self, key: &'static str, value: Value) -> Self {
-        let value = Json::of(&value);
-        match &mut self.definition {
-            Definition::Members(members) => {
-                match members.iter_mut().find(|(present, _)| *present == key) {
-                    Some((_, present)) => *present = value,
-                    None => members.push((key, value)),
-                }
-            }
-            // A definition that is passed on as it is has been completed by whoever wrote it; a
-            // member that is added must not stand there already.
-            Definition::Verbatim(json) => *json = with_member(json, key, &value),
+    /// The schema of its arguments.
+    pub(crate) fn declared_input(&self) -> Option<Value> {
+        self.definition.get("inputSchema")
+    }
+
+    /// Sets the schema of its results, unless it has one.
+    pub(crate) fn or_output_schema(self, schema: impl FnOnce() -> Option<Value>) -> Self {
+        if self.definition.get::<Value>("outputSchema").is_some() {
+            return self;
         }
-        self
+        match schema() {
+            Some(schema) => self.output_schema(schema),
+            None => self,
+        }
     }
 }
 
-/// An object with one more member at its end; the rest stays as it is.
-fn with_member(object: &Json, key: &str, value: &Json) -> Json {
-    let text = object.as_str();
-    let body = text.strip_suffix('}').unwrap_or(text).trim_end();
-    let comma = if body.ends_with('{') { "" } else { "," };
-    let text = format!("{body}{comma}\"{key}\":{}}}", value.as_str());
-    Json::parse(text).expect("a member was added to an object")
-}
+described!(Tool);
 
 #[cfg(test)]
 mod tests {
@@ -173,30 +156,30 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn members_stand_in_their_order_and_the_last_word_counts() {
+    fn a_definition_has_what_was_said() {
         let tool = Tool::new("a", "says \"a\"")
             .input_schema(json!({"type": "object", "required": ["x"]}))
-            .title("first")
-            .title("second")
+            .title("t")
+            .icons(json!([{"src": "data:,"}]))
             .output_schema(json!({}))
             .annotations(json!({"readOnlyHint": true}))
             .meta(json!({"k": 1}));
         assert_eq!(
             tool.definition().as_str(),
-            r#"{"name":"a","description":"says \"a\"","inputSchema":{"required":["x"],"type":"object"},"title":"second","outputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}"#
+            r#"{"name":"a","description":"says \"a\"","inputSchema":{"required":["x"],"type":"object"},"title":"t","icons":[{"src":"data:,"}],"outputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}"#
         );
         assert_eq!(tool.options(), None);
     }
 
     #[test]
-    fn a_given_definition_stays_as_it_is() {
+    fn a_given_definition_needs_a_name() {
         let text = r#"{ "z": 1.0, "name":"a", "inputSchema":{"type":"object","x":{}}}"#;
         let tool = Tool::from_definition(Json::parse(text).unwrap()).unwrap();
         assert_eq!(tool.name(), "a");
         assert_eq!(tool.definition().as_str(), text);
         assert_eq!(
-            tool.title("t").definition().as_str(),
-            r#"{ "z": 1.0, "name":"a", "inputSchema":{"type":"object","x":{}},"title":"t"}"#
+            tool.declared_input(),
+            Some(json!({"type": "object", "x": {}}))
         );
         for bad in ["[]", "{}", r#"{"name":1}"#] {
             assert!(Tool::from_definition(Json::parse(bad).unwrap()).is_err());
@@ -207,10 +190,11 @@ mod tests {
     fn options_are_apart_from_the_definition() {
         let tool = Tool::new("a", "")
             .requires(json!({"sampling": {}}))
-            .timeout(Duration::from_secs(300));
+            .timeout(Duration::from_secs(300))
+            .task(TaskSupport::Optional);
         assert_eq!(
             Json::of(tool.options().unwrap()).as_str(),
-            r#"{"requires":{"sampling":{}},"timeoutMs":300000}"#
+            r#"{"requires":{"sampling":{}},"timeoutMs":300000,"task":"optional"}"#
         );
         assert!(!tool.definition().as_str().contains("sampling"));
     }

@@ -211,10 +211,16 @@ fn what_an_sdk_writes_is_accepted_and_what_is_accepted_is_indexed() {
         connection: 1,
         resume: true,
         tools: message::ByHash::Full(tools.iter().map(Json::of).collect()),
+        prompts: message::ByHash::Full(Vec::new()),
+        resources: message::ByHash::Full(message::Resources {
+            list: message::ResourceList::Listed(Vec::new()),
+            templates: Vec::new(),
+        }),
         rest: message::ByHash::Full(message::Rest {
             server_info: Some(Json::of(&fixture["serverInfo"])),
             instructions: fixture["instructions"].as_str().map(str::to_owned),
             tool_options: fixture.get("toolOptions").map(Json::of),
+            completions: false,
             ttl_ms: Some(1_000),
         }),
     };

@@ -44,7 +44,7 @@ fn call(id: u128) -> CallId {
 fn a_call_runs_once_whatever_is_redelivered() {
     let mut memory = Memory::new(Bounds::default());
     assert_eq!(memory.deliver(1, 0, OLD), Delivery::Run);
-    assert_eq!(memory.deliver(1, 1, NEW), Delivery::Attached);
+    assert_eq!(memory.deliver(1, 1, NEW), Delivery::Attached(None));
     assert_eq!(memory.finish(1, "done"), Some(NEW), "the latest delivery");
     assert_eq!(memory.finish(1, "twice"), None);
     assert_eq!(memory.deliver(1, 2, NEW), Delivery::Finished("done".into()));
@@ -70,6 +70,19 @@ fn only_who_may_know_the_latest_delivery_can_cancel_it() {
     // A node that has the application, and has not delivered the call, may know as well.
     memory.deliver(2, 0, OLD);
     assert!(memory.calls.handle_cancel(call(2), NEW));
+}
+
+#[test]
+fn that_a_call_becomes_a_task_is_said_again_with_each_delivery() {
+    let mut memory = Memory::new(Bounds::default());
+    memory.deliver(1, 0, OLD);
+    assert_eq!(memory.calls.handle_task(call(1), "task".into()), Some(OLD));
+    let again = Delivery::Attached(Some("task".into()));
+    assert_eq!(memory.deliver(1, 1, NEW), again);
+    assert_eq!(memory.deliver(1, 2, NEW), again);
+    memory.calls.handle_cancel(call(1), NEW);
+    assert_eq!(memory.calls.handle_task(call(1), "task".into()), None);
+    assert_eq!(memory.calls.handle_task(call(2), "task".into()), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
+use crate::driver::Told;
 use crate::event::Event;
 use crate::status::Status;
 
@@ -25,9 +26,12 @@ async fn timers_fire_while_events_never_end() {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/v1/connect", server.local_addr().unwrap());
     let (_commands, received) = mpsc::channel(1);
-    let (status, _watched) = watch::channel(Status::Connecting);
+    let told = Told {
+        status: watch::Sender::new(Status::Connecting),
+        watched: watch::Sender::new(Vec::new()),
+    };
     let builder = App::builder(url).token("token");
-    let driver = builder.driver(received, status).unwrap();
+    let driver = builder.driver(received, told).unwrap();
     let events = driver.events_sender.clone();
     tokio::spawn(driver.run());
 

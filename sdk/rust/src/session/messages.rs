@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clientmcp_core::close::CloseCode;
 use clientmcp_core::ids::CallId;
 use clientmcp_core::json::{Json, Text};
-use clientmcp_core::message::{Call, ClusterMessage, MessageError, PONG, Registered};
+use clientmcp_core::message::{AppMessage, Call, ClusterMessage, MessageError, PONG, Registered};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::{Action, Ending, Next, Session, SocketId, frame};
@@ -56,6 +56,16 @@ impl Session {
         }
     }
 
+    /// A call becomes a task.
+    pub(crate) fn handle_task(&mut self, id: CallId, task: Json) {
+        let text = frame(task);
+        if let Some(socket) = self.calls.handle_task(id, text.clone())
+            && self.link(socket).is_some()
+        {
+            self.send(socket, text);
+        }
+    }
+
     /// A handler has progress or a log message to send.
     pub(crate) fn handle_note(&mut self, id: CallId, note: Json) {
         let Some(socket) = self.calls.socket_of(id) else {
@@ -90,8 +100,12 @@ impl Session {
                 self.handle_authorized(socket, expires_in, now);
             }
             ClusterMessage::Ping => self.send(socket, Utf8Bytes::from_static(PONG)),
-            // This SDK offers no resources, so there are none that somebody watches.
-            ClusterMessage::Pong | ClusterMessage::Subscriptions { .. } => {}
+            ClusterMessage::Subscriptions { uris } => {
+                if self.is_current(socket) {
+                    self.actions.push_back(Action::Watched(uris));
+                }
+            }
+            ClusterMessage::Pong => {}
         }
     }
 
@@ -126,9 +140,29 @@ impl Session {
             revision: asked.revision,
             rejected,
         });
+        for uri in self.updated.take() {
+            self.notify(socket, &uri);
+        }
         if again {
             self.register(socket, false);
         }
+    }
+
+    /// Tells who watches a resource that it has changed. While nothing is connected this is
+    /// remembered: what stands at the cluster may outlive the connection.
+    pub(crate) fn resource_updated(&mut self, uri: String) {
+        match self.current.as_ref().map(|link| link.socket) {
+            Some(socket) => self.notify(socket, &uri),
+            None => self.updated.add(uri),
+        }
+    }
+
+    fn notify(&mut self, socket: SocketId, uri: &str) {
+        let notify = AppMessage::Notify {
+            method: "notifications/resources/updated".to_owned(),
+            params: Json::of(&serde_json::json!({"uri": uri})),
+        };
+        self.send(socket, frame(notify.to_json()));
     }
 
     /// The next socket is registered: it is the one in use from here on.
@@ -174,7 +208,8 @@ impl Session {
                 let limit = limits.unwrap_or_else(default_limits).max_message_bytes;
                 self.actions.push_back(Action::Run { call, limit });
             }
-            Delivery::Attached | Delivery::Outdated => {}
+            Delivery::Attached(Some(task)) => self.send(socket, task),
+            Delivery::Attached(None) | Delivery::Outdated => {}
             Delivery::Finished(answer) => self.send(socket, answer),
             Delivery::Unknown => self.send(socket, frame(answer::unknown(call.id))),
         }

@@ -73,6 +73,8 @@ pub(crate) enum Action {
         revision: u64,
         rejected: Vec<Rejected>,
     },
+    /// What somebody watches, all of it.
+    Watched(Vec<String>),
     /// Where the connection stands.
     Report(Status),
     /// Something is wrong with the application or its configuration.
@@ -96,6 +98,30 @@ enum Next {
     Socket(Box<Link>),
 }
 
+/// URIs of resources, each once, in the order in which they changed first. The oldest are forgotten
+/// beyond a bound.
+#[derive(Debug, Default)]
+struct Updated(VecDeque<String>);
+
+impl Updated {
+    /// URIs that are kept at most.
+    const KEPT: usize = 1024;
+
+    fn add(&mut self, uri: String) {
+        if self.0.contains(&uri) {
+            return;
+        }
+        if self.0.len() == Self::KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(uri);
+    }
+
+    fn take(&mut self) -> VecDeque<String> {
+        std::mem::take(&mut self.0)
+    }
+}
+
 /// One run of an application.
 pub(crate) struct Session {
     url: String,
@@ -106,6 +132,8 @@ pub(crate) struct Session {
     delays: Delays,
     random: Box<dyn FnMut() -> f64 + Send>,
     calls: Calls,
+    /// Resources that changed while nothing was connected.
+    updated: Updated,
     connections: u64,
     /// The registered socket that is in use.
     current: Option<Link>,
@@ -132,6 +160,7 @@ impl Session {
             delays: Delays::new(),
             random: Box::new(random),
             calls: Calls::new(Bounds::default()),
+            updated: Updated::default(),
             connections: 0,
             current: None,
             next: Next::None,
@@ -162,10 +191,10 @@ impl Session {
         }
     }
 
-    /// Replaces the tools, and registers them on whatever is connected. Returns the revision that
-    /// [`Action::Accepted`] will name, or a later one.
-    pub(crate) fn set_tools(&mut self, offer: Offer) -> Result<u64, TooLarge> {
-        let revision = self.registration.set_tools(offer, self.message_bytes())?;
+    /// Replaces what is offered, and registers it on whatever is connected. Returns the revision
+    /// that [`Action::Accepted`] will name, or a later one.
+    pub(crate) fn set_offer(&mut self, offer: Offer) -> Result<u64, TooLarge> {
+        let revision = self.registration.set_offer(offer, self.message_bytes())?;
         let next = match &self.next {
             Next::Socket(link) => Some(&**link),
             _ => None,

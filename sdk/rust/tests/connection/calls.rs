@@ -134,12 +134,12 @@ async fn a_method_that_is_not_offered_is_an_error() {
     let _app = builder(&server).connect();
     let mut peer = server.accept_registered().await;
     peer.send(&format!(
-        r#"{{"type":"call","id":"{CALL}","method":"prompts/get","params":{{"name":"x"}},"deadlineMs":1000,"context":{{"protocolVersion":"2026-07-28","clientCapabilities":{{}},"subject":"s","progress":false,"tasks":false}}}}"#
+        r#"{{"type":"call","id":"{CALL}","method":"tasks/get","params":{{"name":"x"}},"deadlineMs":1000,"context":{{"protocolVersion":"2026-07-28","clientCapabilities":{{}},"subject":"s","progress":false,"tasks":false}}}}"#
     ))
     .await;
     assert_eq!(
         payload(&peer.text().await, "error"),
-        r#"{"code":-32601,"message":"the application does not offer prompts/get"}"#
+        r#"{"code":-32601,"message":"the application does not offer tasks/get"}"#
     );
 }
 

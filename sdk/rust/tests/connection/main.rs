@@ -5,7 +5,9 @@
 mod calls;
 mod closing;
 mod losses;
+mod offers;
 mod registering;
+mod rounds;
 mod server;
 mod tokens;
 mod transport;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clientmcp_sdk::{App, SetToolsError, Status, Tool, Tools};
+use clientmcp_sdk::{App, OfferError, Status, Tool, Tools};
 use serde_json::json;
 
 use crate::server::{Server, soon};
@@ -86,7 +86,7 @@ async fn what_no_message_carries_is_not_registered() {
     let mut peer = server.accept_registered().await;
     soon(app.online()).await.unwrap();
     let error = soon(app.set_tools(tools.clone())).await.unwrap_err();
-    assert!(matches!(error, SetToolsError::TooLarge(_)), "{error}");
+    assert!(matches!(error, OfferError::TooLarge(_)), "{error}");
     peer.send(r#"{"type":"ping"}"#).await;
     assert_eq!(peer.text().await, r#"{"type":"pong"}"#, "nothing else");
 

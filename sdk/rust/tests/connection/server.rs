@@ -21,6 +21,39 @@ const SUBPROTOCOL: &str = "sec-websocket-protocol";
 pub(crate) const CALL: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 pub(crate) const OTHER_CALL: &str = "01890a5d-ac96-774b-bcce-b302099a8058";
 
+/// A call of an agent that can do everything.
+pub(crate) struct Call<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) params: Value,
+    pub(crate) capabilities: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) subject: &'a str,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn of(method: &'a str, params: Value) -> Self {
+        Self {
+            id: CALL,
+            method,
+            params,
+            capabilities: r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#,
+            version: "2026-07-28",
+            subject: "somebody",
+        }
+    }
+
+    /// The same under another ID.
+    pub(crate) fn under(self, id: &'a str) -> Self {
+        Self { id, ..self }
+    }
+}
+
+/// The ID of this number.
+pub(crate) fn call_id(n: u32) -> String {
+    CALL.replace("8057", &format!("{n:04x}"))
+}
+
 /// Waits for a step; a test that hangs fails.
 pub(crate) async fn soon<T>(step: impl Future<Output = T>) -> T {
     let step = tokio::time::timeout(PATIENCE, step).await;
@@ -152,6 +185,30 @@ impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Peer<S> {
             r#"{{"type":"call","id":"{id}","rootId":"{id}","round":0,"attempt":{attempt},"method":"tools/call","params":{params},"context":{{"protocolVersion":"2025-11-25","clientInfo":{{"name":"agent"}},"clientCapabilities":{{"sampling":{{}}}},"subject":"somebody","logLevel":"info","progress":true,"tasks":false}},"deadlineMs":60000}}"#
         );
         self.send(&text).await;
+    }
+
+    /// Delivers a call of a modern agent.
+    pub(crate) async fn deliver(&mut self, call: &Call<'_>) {
+        let Call {
+            id,
+            method,
+            params,
+            capabilities,
+            version,
+            subject,
+        } = call;
+        let text = format!(
+            r#"{{"type":"call","id":"{id}","rootId":"{CALL}","round":0,"attempt":0,"method":"{method}","params":{params},"context":{{"protocolVersion":"{version}","clientCapabilities":{capabilities},"subject":"{subject}","progress":false,"tasks":true}},"deadlineMs":60000}}"#
+        );
+        self.send(&text).await;
+    }
+
+    /// Delivers a call, and returns its answer.
+    pub(crate) async fn answer(&mut self, call: &Call<'_>) -> Value {
+        self.deliver(call).await;
+        let answer = self.json().await;
+        assert_eq!(answer["id"], *call.id, "{answer}");
+        answer
     }
 
     pub(crate) async fn close(&mut self, code: u16, reason: &'static str) {

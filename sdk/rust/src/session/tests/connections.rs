@@ -293,7 +293,6 @@ fn pings_are_answered_and_unknown_messages_ignored() {
     script.receive(1, r#"{"type":"ping"}"#);
     script.expect([r#"send 1 {"type":"pong"}"#]);
     script.receive(1, r#"{"type":"pong"}"#);
-    script.receive(1, r#"{"type":"subscriptions","uris":["a"]}"#);
     script.receive(1, r#"{"type":"of a later version","what":1}"#);
     script.expect([]);
     script.receive(1, "junk");
@@ -326,10 +325,10 @@ fn a_dead_dial_and_a_dead_register_are_given_up() {
 #[test]
 fn new_tools_are_registered_wherever_something_is_connected() {
     let mut script = Script::online();
-    assert_eq!(script.session.set_tools(offer(r#"["x"]"#)), Ok(2));
+    assert_eq!(script.session.set_offer(offer(r#"["x"]"#)), Ok(2));
     script.expect(["send 1 register by hash"]);
     // The answer to an earlier one is awaited first.
-    assert_eq!(script.session.set_tools(offer(r#"["y"]"#)), Ok(3));
+    assert_eq!(script.session.set_offer(offer(r#"["y"]"#)), Ok(3));
     script.expect([]);
     script.receive(1, &registered(100));
     script.expect(["online 1", "accepted 2", "send 1 register by hash"]);
@@ -338,9 +337,9 @@ fn new_tools_are_registered_wherever_something_is_connected() {
 
     let large = Offer {
         tools: vec![Json::of(&"x".repeat(1000))],
-        options: None,
+        ..Offer::default()
     };
-    let error = script.session.set_tools(large).unwrap_err();
+    let error = script.session.set_offer(large).unwrap_err();
     assert_eq!(error.limit, 1000);
     script.expect([]);
 }
@@ -350,7 +349,7 @@ fn tools_set_while_offline_are_registered_later() {
     let mut script = Script::online();
     script.lose(1, 1006, "");
     script.actions();
-    script.session.set_tools(offer(r#"["x"]"#)).unwrap();
+    script.session.set_offer(offer(r#"["x"]"#)).unwrap();
     script.expect([]);
     script.jump();
     script.session.handle_opened(SocketId(2), script.now);

@@ -99,6 +99,7 @@ fn line(action: &Action) -> String {
         Action::Run { call, limit } => format!("run {} within {limit}", call.params.as_str()),
         Action::Cancel { reason, .. } => format!("cancel {reason:?}"),
         Action::Accepted { revision, .. } => format!("accepted {revision}"),
+        Action::Watched(uris) => format!("watched {uris:?}"),
         Action::Report(Status::Online(online)) => format!("online {}", online.connection),
         Action::Report(Status::Connecting) => "connecting".to_owned(),
         Action::Report(Status::Offline {
@@ -132,7 +133,7 @@ fn offer(tools: &'static str) -> Offer {
     let tools: Vec<String> = serde_json::from_str(tools).unwrap();
     Offer {
         tools: tools.iter().map(Json::of).collect(),
-        options: None,
+        ..Offer::default()
     }
 }
 
