@@ -9,12 +9,26 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use clientmcp_sdk::{App, CallError, Context, Status, Tool, ToolError, ToolResult};
-use serde::Deserialize;
+use clientmcp_sdk::{App, CallError, Context, Elicited, Status, Structured, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct SetColor {
+    /// Any name of a colour
+    color: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Color {
+    color: String,
+}
+
+/// What the user is asked.
+#[derive(Deserialize, JsonSchema)]
+struct Favourite {
+    /// Your favourite colour
     color: String,
 }
 
@@ -32,6 +46,19 @@ async fn fade(_: Value, call: Context) -> Result<&'static str, CallError> {
     Ok("faded")
 }
 
+/// Asks the user, through the agent.
+async fn ask(_: Value, call: Context) -> Result<String, CallError> {
+    Ok(
+        match call
+            .elicit::<Favourite>("Which colour do you like?")
+            .await?
+        {
+            Elicited::Accepted(answer) => format!("The user likes {}.", answer.color),
+            Elicited::Declined | Elicited::Cancelled => "The user would not say.".to_owned(),
+        },
+    )
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt::init();
@@ -43,12 +70,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = App::builder(url)
         .token(std::env::var("CLIENTMCP_APP_TOKEN")?)
         .server_info("colors", "1.0.0")
-        .tool(
-            Tool::new("set_color", "Sets the colour.").input_schema(json!({
-                "type": "object",
-                "properties": {"color": {"type": "string"}},
-                "required": ["color"],
-            })),
+        .typed_tool(
+            Tool::new("set_color", "Sets the colour."),
             move |args: SetColor, _| {
                 let answer = format!("The colour is {} now.", args.color);
                 *color.lock().expect("nobody panics with it") = args.color;
@@ -59,9 +82,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Tool::new("get_color", "Tells the colour.").annotations(json!({"readOnlyHint": true})),
             move |_: Value, _| {
                 let color = shown.lock().expect("nobody panics with it").clone();
-                async move { ToolResult::structured(&json!({ "color": color })) }
+                async move { Ok(Structured(Color { color })) }
             },
         )
+        .tool(Tool::new("ask_color", "Asks the user for a colour."), ask)
         .tool(Tool::new("fade", "Fades the colour away."), fade)
         .connect();
 

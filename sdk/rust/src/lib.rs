@@ -1,26 +1,24 @@
-//! Offer tools of a running program to AI agents through a ClientMCP cluster.
+//! Offer tools, prompts and resources of a running program to AI agents through a ClientMCP cluster.
 //!
-//! The program dials out, registers its tools and answers calls; agents reach it over MCP at the
-//! cluster's address. The connection is kept: lost ones are replaced, tokens are renewed, and a
+//! The program dials out, registers what it offers and answers calls; agents reach it over MCP at
+//! the cluster's address. The connection is kept: lost ones are replaced, tokens are renewed, and a
 //! call that runs while the connection is lost is answered once it is back.
 //!
 //! ```no_run
 //! # async fn demo(my_token: String) -> Result<(), Box<dyn std::error::Error>> {
-//! use clientmcp_sdk::{App, Tool, ToolResult};
-//! use serde_json::{Value, json};
+//! use clientmcp_sdk::{App, Context, Tool};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct SetColor {
+//!     color: String,
+//! }
 //!
 //! let app = App::builder("wss://bridge.example.com/v1/connect")
 //!     .token(my_token)
 //!     .server_info("demo", "1.0.0")
-//!     .tool(
-//!         Tool::new("set_color", "Sets the colour").input_schema(json!({
-//!             "type": "object",
-//!             "properties": {"color": {"type": "string"}},
-//!         })),
-//!         |args: Value, ctx| async move {
-//!             println!("{} for {:?}", args["color"], ctx.subject());
-//!             Ok(ToolResult::text("done"))
-//!         },
+//!     .typed_tool(
+//!         Tool::new("set_color", "Sets the colour"),
+//!         async |args: SetColor, _: Context| Ok(format!("it is {} now", args.color)),
 //!     )
 //!     .connect();
 //! app.online().await?;
@@ -28,13 +26,15 @@
 //! # }
 //! ```
 //!
-//! - **Arguments** are read into the type of the handler's first parameter; [`Tools::raw_tool`]
-//!   passes parameters and results verbatim, to the byte.
+//! - **Arguments** are checked against the tool's schema and read into the type of the handler's
+//!   first parameter; [`Tools::raw_tool`] passes parameters and results verbatim, to the byte.
+//! - **[`Prompts`] and [`Resources`]** work alike, with arguments and variables that are completed.
 //! - **Failures**: `?` on any error tells its text to the model; [`RpcError`] is a JSON-RPC error.
 //!   A panic ends its call alone, and a result that no message can carry becomes an error that
 //!   names the limit.
-//! - **[`Context`]** tells a handler who calls and when nobody waits any more, and sends progress
-//!   and log messages.
+//! - **[`Context`]** tells a handler who calls and when nobody waits any more, sends progress and
+//!   log messages, and asks the agent, its user and its model ([`Context::elicit`],
+//!   [`Context::sample`]).
 //! - **[`App::status`]** says where the connection stands.
 //!
 //! The protocol is SPEC.md §4 of the project.
