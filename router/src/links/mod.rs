@@ -9,7 +9,7 @@ mod session;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use clientmcp_cluster::member::{Member, MemberState, Role};
@@ -31,10 +31,13 @@ pub(crate) use session::{InFlight, NotSent};
 
 use peer::Surroundings;
 
+use crate::bounded::Bounded;
 use crate::metrics::Metrics;
 
 /// Nodes that were named by others and are not linked to yet.
 const STRANGERS: usize = 64;
+/// Runs that are remembered to be gone.
+const ENDED: usize = 1_024;
 
 /// One run of a member: what every request between processes is addressed to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,7 +77,7 @@ pub(crate) enum Standing<P> {
     Up(P),
     /// It is being established for the first time.
     Coming,
-    /// It was lost, or could not be established.
+    /// It was lost, could not be established, or has ended with its node.
     Down,
 }
 
@@ -92,6 +95,8 @@ fn link_limits(queue_bytes: usize) -> Limits {
 #[derive(Debug)]
 pub(crate) struct Links {
     peers: RwLock<HashMap<Run, Arc<Peer>>>,
+    /// Runs that had a link once and are gone.
+    ended: Mutex<Bounded<Run, ()>>,
     changed: watch::Sender<u64>,
     strangers: mpsc::Sender<(Run, String)>,
     introduced: Mutex<Option<mpsc::Receiver<(Run, String)>>>,
@@ -112,6 +117,7 @@ impl Links {
         let (strangers, introduced) = mpsc::channel(STRANGERS);
         Self {
             peers: RwLock::default(),
+            ended: Mutex::new(Bounded::new(ENDED)),
             changed: watch::Sender::new(0),
             strangers,
             introduced: Mutex::new(Some(introduced)),
@@ -141,7 +147,10 @@ impl Links {
         match self.peer(run) {
             Some(peer) if peer.is_up() => Standing::Up(peer),
             Some(peer) if peer.is_down() => Standing::Down,
-            _ => Standing::Coming,
+            Some(_) => Standing::Coming,
+            // Nobody may say any more that it is gone: views forget as well.
+            None if self.ended().get(run).is_some() => Standing::Down,
+            None => Standing::Coming,
         }
     }
 
@@ -225,6 +234,7 @@ impl Links {
                 }
                 Some(ended) = keeping.join_next() => match ended {
                     Ok(run) => {
+                        self.ended().insert(run.clone(), (), 1);
                         self.write().remove(&run);
                     }
                     Err(error) => {
@@ -278,6 +288,8 @@ impl Links {
                         run
                     }
                 });
+                // A run that was out of reach for long may be back.
+                self.ended().remove(&run);
                 peers.insert(run, peer);
             }
             Err(error) => {
@@ -285,6 +297,11 @@ impl Links {
                     "a node's address cannot be used");
             }
         }
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Bounded<Run, ()>> {
+        // Nothing that runs under the lock panics half-way.
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Run, Arc<Peer>>> {
@@ -308,5 +325,39 @@ fn stranger(run: Run, address: String) -> Member {
         address,
         public_url: None,
         version: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_is_gone_is_not_waited_for_unless_it_is_linked_again() {
+        let run = |name| Run {
+            member: MemberId::parse(name).unwrap(),
+            incarnation: Incarnation(1),
+        };
+        let registry = prometheus::Registry::new();
+        let links = Arc::new(Links::new(
+            run("router"),
+            ClusterKey::new("key"),
+            &Timings::default(),
+            Arc::new(Metrics::new(&registry)),
+        ));
+        assert!(matches!(links.standing(&run("new")), Standing::Coming));
+        links.ended().insert(run("gone"), (), 1);
+        assert!(matches!(links.standing(&run("gone")), Standing::Down));
+
+        let around = Surroundings {
+            router: run("router"),
+            changed: links.changed.clone(),
+            stop: CancellationToken::new(),
+            links: Arc::downgrade(&links),
+        };
+        let mut keeping = JoinSet::new();
+        let address = "127.0.0.1:1".to_owned();
+        links.keep(&stranger(run("gone"), address), &around, &mut keeping);
+        assert!(matches!(links.standing(&run("gone")), Standing::Coming));
     }
 }
