@@ -2314,6 +2314,8 @@ var Run = class {
   #abort = new AbortController();
   /** The call that is served, or was the last. */
   #call;
+  /** What the agent brought with the call that is served, and nobody has asked for. */
+  #given = /* @__PURE__ */ new Map();
   /** Questions without an answer, by their keys. */
   #open = /* @__PURE__ */ new Map();
   #asked = 0;
@@ -2338,14 +2340,13 @@ var Run = class {
   }
   /**
    * Serves a call until the run pauses.
-   * @param responses the agent's answers by the keys of the questions; what is missing, or does not
-   * fit its question, is asked for again
+   * @param responses the agent's answers by the keys of the questions, also of those that are only
+   * put from now on; what is missing, or does not fit its question, is asked for again
    */
   async serve(call, responses) {
     this.#call = call;
-    const given = new Map(Object.entries(responses ?? {}));
-    const answered = [...this.#open].filter(([key]) => given.has(key));
-    await Promise.all(answered.map(([key, open]) => this.#answer(key, open, given.get(key))));
+    this.#given = new Map(Object.entries(responses ?? {}));
+    await Promise.all([...this.#open].map(([key, open]) => this.#answer(key, open)));
     if (this.#end) return this.#end;
     void this.#scheduleAsks();
     return new Promise((resolve) => this.#pause = resolve);
@@ -2357,8 +2358,9 @@ var Run = class {
     const name = key ?? `question-${++this.#asked}`;
     if (this.#open.has(name)) return Promise.reject(new TypeError(`two questions have the key ${name}`));
     return new Promise((resolve, reject) => {
-      this.#open.set(name, { ask, resolve, reject });
-      void this.#scheduleAsks();
+      const open = { ask, resolve, reject };
+      this.#open.set(name, open);
+      void this.#answer(name, open).then(() => this.#scheduleAsks());
     });
   }
   /** The questions cannot be put. */
@@ -2371,7 +2373,11 @@ var Run = class {
     this.#abort.abort(reason);
     this.#rejectAll(reason);
   }
-  async #answer(key, open, response) {
+  /** Answers a question with what the agent brought, if it did. */
+  async #answer(key, open) {
+    if (!this.#given.has(key)) return;
+    const response = this.#given.get(key);
+    this.#given.delete(key);
     try {
       const answer = await open.ask.read(response);
       this.#open.delete(key);
@@ -3107,7 +3113,7 @@ function templateOf(uri2, given) {
 }
 function definitionOf2(what, member, uri2, { read, ...definition }) {
   if (typeof read !== "function") throw new TypeError(`the ${what} ${uri2} has no read`);
-  return { name: uri2, ...definition, [member]: uri2 };
+  return Object.assign({ [member]: uri2, name: uri2 }, definition, { [member]: uri2 });
 }
 function pageOf(list) {
   return Array.isArray(list) ? { resources: list } : list;

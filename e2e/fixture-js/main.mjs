@@ -1,9 +1,14 @@
-// The fixture app on the JavaScript SDK: offers the tools of ../fixture/catalogue.json as
-// ../fixture/README.md describes them, until it is told to end.
+// The fixture app on the JavaScript SDK: offers what ../fixture/catalogue.json and
+// ../fixture/README.md describe, until it is told to end.
 
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { connect } from '../../sdk/js/dist/index.js';
+import { askingPrompts, askingTools } from './asking.mjs';
+import { catalogue, promptsWith, resourcesWith, templatesWith, toolsWith } from './catalogue.mjs';
+import { comesAndGoes } from './dynamic.mjs';
+import { programmedPrompts } from './prompts.mjs';
+import { programmedResources } from './resources.mjs';
+import { taskTools } from './tasks.mjs';
 import { programmedTools } from './tools.mjs';
 
 const { values } = parseArgs({ options: { url: { type: 'string' }, token: { type: 'string' } } });
@@ -14,28 +19,34 @@ if (!url || !token) {
   process.exit(2);
 }
 
-const catalogue = JSON.parse(readFileSync(new URL('../fixture/catalogue.json', import.meta.url), 'utf8'));
-const handlers = programmedTools({ setDynamicTool: (name, tool) => app.setTools(toolsWith(name, tool)) });
-
-/** All tools in the catalogue's order, and at the end the one that comes and goes. */
-function toolsWith(dynamicName, dynamicTool) {
-  const tools = {};
-  for (const { name, ...definition } of catalogue.tools) {
-    const fixed = catalogue.results[name];
-    const handler = fixed ? () => fixed : handlers[name];
-    if (!handler) throw new Error(`the catalogue has a tool ${name} that this program does not know`);
-    tools[name] = { ...definition, ...catalogue.toolOptions[name], handler };
-  }
-  if (dynamicTool) tools[dynamicName] = dynamicTool;
-  return tools;
-}
+const watched = programmedResources({ resourceUpdated: (uri) => app.resourceUpdated(uri) });
+const handlers = {
+  ...programmedTools(),
+  ...askingTools,
+  ...taskTools,
+  ...watched.tools,
+  test_trigger_tool_change: comesAndGoes('test_dynamic', (name, number) => {
+    const inputSchema = { type: 'object', properties: {} };
+    const tool = { description: 'A tool that comes and goes', inputSchema, handler: () => `dynamic ${number}` };
+    app.setTools({ ...tools, ...(name && { [name]: tool }) });
+  }),
+  test_trigger_prompt_change: comesAndGoes('test_dynamic_prompt', (name, number) => {
+    const prompt = { description: 'A prompt that comes and goes', handler: () => `dynamic prompt ${number}` };
+    app.setPrompts({ ...prompts, ...(name && { [name]: prompt }) });
+  }),
+};
+const tools = toolsWith(handlers);
+const prompts = promptsWith({ ...programmedPrompts, ...askingPrompts });
 
 const app = connect({
   url,
   token,
   serverInfo: catalogue.serverInfo,
   instructions: catalogue.instructions,
-  tools: toolsWith(),
+  tools,
+  prompts,
+  resources: resourcesWith(watched.readers),
+  resourceTemplates: templatesWith(watched.templateReaders),
 });
 app.on('status', ({ state, code, reason }) => {
   console.log([state, code, reason].filter((part) => part !== undefined).join(' '));

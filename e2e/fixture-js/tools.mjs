@@ -1,12 +1,13 @@
-// The tools of the fixture that do more than give a fixed result.
+// The tools of the fixture that do more than give a fixed result, but for those that ask and those
+// that become tasks.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 const failure = (value) => ({ ...text(value), isError: true });
 
-/** Handlers by tool name; `setDynamicTool(name, tool)` lists one more tool, or none without arguments. */
-export function programmedTools({ setDynamicTool }) {
+/** Handlers by tool name. */
+export function programmedTools() {
   return {
     test_x_mcp_header: ({ region = '' }) => text(`region=${region}`),
     json_schema_2020_12_tool: (args) => text(`JSON Schema 2020-12 tool called with: ${JSON.stringify(args)}`),
@@ -16,7 +17,6 @@ export function programmedTools({ setDynamicTool }) {
     test_tool_with_progress: progressThrice,
     ...slowTools(),
     test_count: counter(),
-    test_trigger_tool_change: toolChanger(setDynamicTool),
   };
 }
 
@@ -76,26 +76,5 @@ function counter() {
     const count = (counts.get(key) ?? 0) + 1;
     counts.set(key, count);
     return text(String(count));
-  };
-}
-
-function toolChanger(setDynamicTool) {
-  let number = 0;
-  let listed = false;
-  return () => {
-    if (listed) {
-      listed = false;
-      setDynamicTool();
-      return text(`removed test_dynamic_${number}`);
-    }
-    listed = true;
-    number += 1;
-    const handler = ((n) => () => text(`dynamic ${n}`))(number);
-    setDynamicTool(`test_dynamic_${number}`, {
-      description: 'A tool that comes and goes',
-      inputSchema: { type: 'object', properties: {} },
-      handler,
-    });
-    return text(`added test_dynamic_${number}`);
   };
 }

@@ -152,6 +152,17 @@ test("questions of one breath go out together, and what is missing or unfit is a
   assert.deepEqual(structuredContent, [{ action: "decline" }, { action: "accept" }, []]);
 });
 
+test("an answer that comes before its question is taken, if it fits", async (t) => {
+  const { peer } = await start(t);
+  const params = (inputResponses: unknown) => ({ params: { inputResponses } });
+  peer.send(toolCall("c1", "greet", {}, params({ who: accept({ name: "Ada" }), more: accept({}) })));
+  await peer.expect({ type: "result", id: "c1", result: textResult("Hello, Ada") });
+  for (const [id, unfit] of Object.entries({ c2: { who: 12345 }, c3: { wrong: accept({ name: "Ada" }) }, c4: null })) {
+    peer.send(toolCall(id, "greet", {}, params(unfit)));
+    assert.deepEqual(Object.keys((await asked(peer, id)).requests), ["who"]);
+  }
+});
+
 test("a state opens once, for the same request of the same subject alone", async (t) => {
   const { peer } = await start(t);
   const args = { a: 1, b: { c: [1, 2], d: null } };

@@ -154,7 +154,7 @@ function definitionOf(
   { read, ...definition }: { read?: unknown; [member: string]: unknown },
 ): JsonSchema {
   if (typeof read !== "function") throw new TypeError(`the ${what} ${uri} has no read`);
-  return { name: uri, ...definition, [member]: uri };
+  return Object.assign({ [member]: uri, name: uri }, definition, { [member]: uri });
 }
 
 function pageOf(list: ResourceList): { resources: ResourceDefinition[]; nextCursor?: string } {

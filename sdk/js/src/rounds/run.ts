@@ -29,6 +29,8 @@ export class Run<Call> {
   readonly #abort = new AbortController();
   /** The call that is served, or was the last. */
   #call: Call;
+  /** What the agent brought with the call that is served, and nobody has asked for. */
+  #given = new Map<string, unknown>();
   /** Questions without an answer, by their keys. */
   readonly #open = new Map<string, Open>();
   #asked = 0;
@@ -57,14 +59,13 @@ export class Run<Call> {
 
   /**
    * Serves a call until the run pauses.
-   * @param responses the agent's answers by the keys of the questions; what is missing, or does not
-   * fit its question, is asked for again
+   * @param responses the agent's answers by the keys of the questions, also of those that are only
+   * put from now on; what is missing, or does not fit its question, is asked for again
    */
   async serve(call: Call, responses?: unknown): Promise<Pause> {
     this.#call = call;
-    const given = new Map(Object.entries(responses ?? {}));
-    const answered = [...this.#open].filter(([key]) => given.has(key));
-    await Promise.all(answered.map(([key, open]) => this.#answer(key, open, given.get(key))));
+    this.#given = new Map(Object.entries(responses ?? {}));
+    await Promise.all([...this.#open].map(([key, open]) => this.#answer(key, open)));
     if (this.#end) return this.#end;
     void this.#scheduleAsks();
     return new Promise((resolve) => (this.#pause = resolve));
@@ -77,8 +78,9 @@ export class Run<Call> {
     const name = key ?? `question-${++this.#asked}`;
     if (this.#open.has(name)) return Promise.reject(new TypeError(`two questions have the key ${name}`));
     return new Promise<Answer>((resolve, reject) => {
-      this.#open.set(name, { ask, resolve: resolve as Open["resolve"], reject });
-      void this.#scheduleAsks();
+      const open = { ask, resolve: resolve as Open["resolve"], reject };
+      this.#open.set(name, open);
+      void this.#answer(name, open).then(() => this.#scheduleAsks());
     });
   }
 
@@ -94,7 +96,11 @@ export class Run<Call> {
     this.#rejectAll(reason);
   }
 
-  async #answer(key: string, open: Open, response: unknown): Promise<void> {
+  /** Answers a question with what the agent brought, if it did. */
+  async #answer(key: string, open: Open): Promise<void> {
+    if (!this.#given.has(key)) return;
+    const response = this.#given.get(key);
+    this.#given.delete(key);
     try {
       const answer = await open.ask.read(response);
       this.#open.delete(key);
