@@ -7,11 +7,11 @@ import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 import { DevCluster } from "./dev-cluster.mjs";
+import { fakeBridge } from "./fake-bridge.mjs";
 
 const PING_INTERVAL_MS = 50;
 const PINGS = 20;
 const HIDDEN_TICK_MS = 60_000;
-const PATIENCE_MS = 20_000;
 let browser;
 let cluster;
 
@@ -28,38 +28,10 @@ after(async () => {
   await cluster?.kill();
 });
 
-/** The bridge that the page's app meets: it registers every connection, and counts pings. */
-async function bridge(page) {
-  const sockets = [];
-  let wake = () => {};
-  await page.routeWebSocket(/\/v1\/hidden$/, (socket) => {
-    const seen = { socket, pings: 0 };
-    sockets.push(seen);
-    socket.onMessage((text) => {
-      const { type } = JSON.parse(text);
-      if (type === "ping") seen.pings++;
-      if (type === "register") {
-        const limits = { pingIntervalMs: PING_INTERVAL_MS, silenceTimeoutMs: 300_000 };
-        socket.send(JSON.stringify({ type: "registered", clientId: "hidden", limits, reconnectWithinMs: 100 }));
-      }
-      wake();
-    });
-  });
-  return {
-    sockets,
-    async until(condition) {
-      const timer = setTimeout(() => wake(), PATIENCE_MS);
-      const ends = performance.now() + PATIENCE_MS;
-      while (!condition() && performance.now() < ends) await new Promise((resolve) => (wake = resolve));
-      clearTimeout(timer);
-      assert.ok(condition(), JSON.stringify(sockets.map(({ pings }) => ({ pings }))));
-    },
-  };
-}
-
 test("an app in a hidden page pings, and comes back after a loss, in time", async () => {
   const page = await browser.newPage();
-  const { sockets, until } = await bridge(page);
+  const limits = { pingIntervalMs: PING_INTERVAL_MS, silenceTimeoutMs: 300_000 };
+  const { sockets, until } = await fakeBridge(page, "/v1/hidden", limits);
   await page.goto(cluster.origin);
   await page.evaluate(async (url) => {
     const { connect } = await import("/sdk/clientmcp.js");
