@@ -19,6 +19,7 @@ pub mod register;
 pub mod registration;
 pub mod resource;
 pub mod secret;
+pub mod session_note;
 pub mod tick;
 pub mod timings;
 pub mod token;

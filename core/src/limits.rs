@@ -50,8 +50,15 @@ pub const ANSWERED_CALLS_PER_APP: usize = 1_024;
 pub const SETTLED_PER_MESSAGE: usize = 64;
 /// Bytes queued towards one app; a message that is being written counts no more.
 pub const QUEUE_BYTES_PER_CONNECTION: usize = 8 * 1024 * 1024;
-/// Sessions of one client ID whose end is remembered.
-pub const ENDED_SESSIONS_PER_CLIENT: usize = 1_024;
+/// Sessions of one client ID of which something is noted: that they were ended, or what they
+/// asked for.
+pub const SESSIONS_NOTED_PER_CLIENT: usize = 1_024;
+/// Resources that one stream watches.
+pub const WATCHED_PER_STREAM: usize = 256;
+/// The same in bytes of their URIs.
+pub const WATCHED_BYTES_PER_STREAM: usize = 16 * 1024;
+/// Bytes of the URIs in one `subscriptions`; the app is not told of those that do not fit.
+pub const WATCHED_BYTES_PER_APP: usize = 1024 * 1024;
 /// Requests in one batch (2025-03-26 alone).
 pub const BATCH_REQUESTS: usize = 50;
 /// Entries of one list page.
@@ -71,6 +78,8 @@ pub const PING_INTERVAL_MS: u64 = 20_000;
 pub const SILENCE_TIMEOUT_MS: u64 = 45_000;
 /// An app that took nothing of what waits for it for so long is gone.
 pub const WRITE_STALL_MS: u64 = 30_000;
+/// What is watched is told to an app at most this late.
+pub const WATCHED_WITHIN_MS: u64 = 50;
 /// Settled call IDs are told to an app at most this late.
 pub const SETTLE_WITHIN_MS: u64 = 100;
 /// The first reconnect is uniform within this window.

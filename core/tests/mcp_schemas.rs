@@ -411,8 +411,15 @@ fn notifications_are_valid() {
             let message = notification::list_changed(kind, modern.then_some(&id)).unwrap();
             revision.notification(name, &message);
         }
+        let params = number(r#"{"uri":"x:1","_meta":{"k":1}}"#);
+        let message = notification::resource_updated(&params, modern.then_some(&id));
+        revision.notification("ResourceUpdatedNotification", &message);
         if modern {
-            let message = notification::acknowledged(&id, Filter::ALL);
+            let honoured = Filter {
+                uris: vec!["x:1".to_owned()],
+                ..Filter::all_lists()
+            };
+            let message = notification::acknowledged(&id, &honoured);
             revision.notification("SubscriptionsAcknowledgedNotification", &message);
             let info = &offer().rest.server_info;
             let response = notification::subscription_ended(&id, info);

@@ -24,18 +24,19 @@ const WORK: [Operation; 12] = [
     Operation::PutContent,
     Operation::TouchContent,
     Operation::Content,
-    Operation::EndSession,
-    Operation::EndedSessions,
+    Operation::NoteSession,
+    Operation::Sessions,
 ];
 
 /// What a node counts when anybody wants something of it. Links and probes are the processes' own.
-const NODE_METRICS: [&str; 8] = [
+const NODE_METRICS: [&str; 9] = [
     r#"clientmcp_node_requests_total{method="describe""#,
     "clientmcp_node_calls_total",
     "clientmcp_node_registers_total",
     "clientmcp_node_refused_sockets_total",
     r#"clientmcp_node_requests_total{method="watch""#,
     r#"clientmcp_node_requests_total{method="cancel_request""#,
+    r#"clientmcp_node_requests_total{method="change_session""#,
     r#"clientmcp_node_requests_total{method="end_session""#,
     r#"clientmcp_node_requests_total{method="displace""#,
 ];

@@ -16,10 +16,11 @@ use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_proto::headers::{self, GRPC_MESSAGE_BYTES};
 use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
 use clientmcp_proto::v1::{
-    Accepted, CancelRequestRequest, CancelRequestResponse, DescribeRequest, DescribeResponse,
-    DisplaceRequest, DisplaceResponse, Elsewhere, EndSessionRequest, EndSessionResponse, Hello,
-    IdentifyRequest, IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent,
-    WatchRequest, displace_response, not_here, router_frame,
+    Accepted, CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest,
+    ChangeSessionResponse, DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse,
+    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, IdentifyRequest, IdentifyResponse,
+    NodeFrame, NotHere, RouterFrame, Target, WatchEvent, WatchRequest, displace_response, not_here,
+    router_frame,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
@@ -128,6 +129,17 @@ impl bridge_server::Bridge for Bridge {
         let request = request.into_inner();
         let checked = self.check(request.target.as_ref());
         let answer = sessions::cancel_request(&self.node, checked, request).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn change_session(
+        &self,
+        request: Request<ChangeSessionRequest>,
+    ) -> Result<Response<ChangeSessionResponse>, Status> {
+        self.count("change_session");
+        let request = request.into_inner();
+        let checked = self.check(request.target.as_ref());
+        let answer = sessions::change_session(&self.node, checked, request).await?;
         Ok(Response::new(answer))
     }
 

@@ -15,6 +15,7 @@ use clientmcp_cluster::store::{ClaimRequest, Claimed as Answer, StoreError};
 use clientmcp_core::channel::{ClaimInput, Claimed};
 use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::close::{CloseCode, Closing, Departure};
+use clientmcp_core::ids::ClientId;
 use clientmcp_core::registration::{ContentHash, Kind};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{sleep, timeout};
@@ -129,10 +130,11 @@ async fn take(
         connection: input.connection,
         address: node.address.clone(),
     };
-    remember_ended_sessions(connection).await;
     // A former holder that does not answer holds up nobody but its own successor.
     drop(turn);
     make_way(connection, previous, &ours).await;
+    // What a session has changed until the former holder let go is in the store.
+    remember_sessions(connection).await;
     match connection.take_over(claim, input, registration, true) {
         TakenOver::Settled => Ok("registered"),
         TakenOver::Ended => {
@@ -247,17 +249,26 @@ async fn ask(node: &Arc<NodeState>, request: &ClaimRequest) -> Result<Answer, St
     }
 }
 
-/// From here on the node answers for the sessions of this client ID.
-async fn remember_ended_sessions(connection: &Connection) {
-    let node = &connection.node;
-    match node.store.ended_sessions(&connection.client_id).await {
-        Ok(sessions) => {
-            for session in sessions {
-                node.registry.end_session(&connection.client_id, &session);
-            }
+/// From here on the node answers for the sessions of this client ID. A store that is slow in
+/// this moment holds up no move.
+async fn remember_sessions(connection: &Connection) {
+    let (node, client_id) = (&connection.node, &connection.client_id);
+    match timeout(limits::SESSIONS_WAIT, node.store.sessions(client_id)).await {
+        Ok(Ok(notes)) => node.registry.replace_sessions(client_id, notes),
+        Ok(Err(_)) | Err(_) => {
+            node.errand(remember_sessions_late(node.clone(), client_id.clone()));
         }
-        Err(error) => {
-            tracing::warn!(client_id = %connection.client_id, %error, "cannot read ended sessions");
+    }
+}
+
+async fn remember_sessions_late(node: Arc<NodeState>, client_id: ClientId) {
+    for _ in 0..limits::RELEASE_TRIES {
+        match node.store.sessions(&client_id).await {
+            Ok(notes) => return node.registry.complete_sessions(&client_id, notes),
+            Err(error) => {
+                tracing::debug!(%client_id, %error, "cannot read what is noted of sessions");
+                sleep(limits::RETRY_INTERVAL).await;
+            }
         }
     }
 }

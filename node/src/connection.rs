@@ -200,6 +200,11 @@ impl Connection {
         });
     }
 
+    /// Somebody began or ceased to watch one of the app's resources.
+    pub(crate) fn watch_changed(self: &Arc<Self>) {
+        self.step(|state, now| state.channel.handle_watch_changed(now));
+    }
+
     /// Which of the kinds that the app named by hash are not known.
     pub(crate) fn handle_contents(self: &Arc<Self>, unknown: &[Kind]) {
         self.step(|state, now| state.channel.handle_contents(now, unknown));

@@ -75,8 +75,10 @@ pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(2);
 pub(crate) const WATCH_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The longer it stays absent, the less often, but at least so often.
 pub(crate) const WATCH_POLL_MAX: Duration = Duration::from_secs(15);
-/// Sessions of one client ID whose end is remembered in memory.
-pub(crate) const ENDED_SESSIONS: usize = limits::ENDED_SESSIONS_PER_CLIENT;
+/// Sessions of one client ID of which something is noted in memory.
+pub(crate) const SESSIONS_NOTED: usize = limits::SESSIONS_NOTED_PER_CLIENT;
+/// A takeover waits so long for what the store has noted of sessions; later it is noted late.
+pub(crate) const SESSIONS_WAIT: Duration = Duration::from_millis(250);
 
 /// Answered calls of one link that wait to be settled.
 pub(crate) const UNSETTLED_CALLS: usize = 65_536;

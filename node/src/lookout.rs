@@ -9,10 +9,14 @@ use std::time::Duration;
 
 use clientmcp_cluster::store::{Record, StoreError};
 use clientmcp_core::ids::ClientId;
+use clientmcp_core::session_note::SessionNote;
 use tokio::sync::watch;
 
 use crate::asking::Question;
 use crate::state::NodeState;
+
+/// What is noted of sessions, by their names.
+pub(crate) type Notes = Arc<[(String, SessionNote)]>;
 
 /// All client IDs that somebody looks for.
 #[derive(Debug, Default)]
@@ -24,7 +28,9 @@ pub(crate) struct Lookout {
     pub(crate) client_id: ClientId,
     all: Arc<Lookouts>,
     record: Question<Result<Option<Record>, StoreError>>,
-    ended_sessions: Question<Result<Arc<[String]>, StoreError>>,
+    sessions: Question<Result<Notes, StoreError>>,
+    /// Held while something is noted of one of its sessions: the notes are written one by one.
+    pub(crate) changes: tokio::sync::Mutex<()>,
     /// Changes when the record was read.
     looks: watch::Sender<u64>,
 }
@@ -40,7 +46,8 @@ impl Lookouts {
             client_id: client_id.clone(),
             all: self.clone(),
             record: Question::default(),
-            ended_sessions: Question::default(),
+            sessions: Question::default(),
+            changes: tokio::sync::Mutex::default(),
             looks: watch::Sender::new(0),
         });
         all.insert(client_id.clone(), Arc::downgrade(&lookout));
@@ -82,18 +89,18 @@ impl Lookout {
         self.record.ask(age, reading).await
     }
 
-    /// The legacy sessions that were ended, as of at most `age` ago.
-    pub(crate) async fn ended_sessions(
+    /// What is noted of its legacy sessions, as of at most `age` ago.
+    pub(crate) async fn sessions(
         &self,
         node: &NodeState,
         age: Duration,
-    ) -> Result<Arc<[String]>, StoreError> {
+    ) -> Result<Notes, StoreError> {
         let reading = async {
             let _turn = turn(node).await;
-            let ended = node.store.ended_sessions(&self.client_id).await?;
-            Ok(ended.into())
+            let notes = node.store.sessions(&self.client_id).await?;
+            Ok(notes.into())
         };
-        self.ended_sessions.ask(age, reading).await
+        self.sessions.ask(age, reading).await
     }
 
     /// To be woken when somebody has read the record.

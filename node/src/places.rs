@@ -146,8 +146,11 @@ async fn read(
     age: Duration,
 ) -> Result<Place, StoreError> {
     if let Some(session) = session {
-        let ended = lookout.ended_sessions(node, age).await?;
-        if ended.iter().any(|ended| ended == session) {
+        let notes = lookout.sessions(node, age).await?;
+        if notes
+            .iter()
+            .any(|(noted, note)| noted == session && note.ended)
+        {
             return Ok(Place::SessionEnded);
         }
     }

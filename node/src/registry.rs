@@ -9,6 +9,7 @@
 
 mod entry;
 mod sessions;
+mod watches;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use crate::connection::Connection;
 use crate::content::Registration;
 use entry::Entry;
 
-pub(crate) use sessions::StreamEnd;
+pub(crate) use watches::{StreamEnd, Watching};
 
 /// A client ID that is held here.
 #[derive(Debug, Clone)]
@@ -118,7 +119,7 @@ impl Registry {
         let Some(entry) = entries.get(client_id) else {
             return Found::NotHere { changing: false };
         };
-        if session.is_some_and(|session| entry.is_ended(session)) {
+        if Self::check_session(entry, session).is_err() {
             return Found::SessionEnded;
         }
         match &entry.holding {
@@ -139,9 +140,7 @@ impl Registry {
         let Some(entry) = entries.get(client_id) else {
             return Ok(None);
         };
-        if session.is_some_and(|session| entry.is_ended(session)) {
-            return Err(SessionWasEnded);
-        }
+        Self::check_session(entry, session)?;
         let holding = entry.holding.as_ref();
         Ok(holding.map(|holding| holding.connection.clone()))
     }

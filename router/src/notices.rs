@@ -5,6 +5,7 @@ use clientmcp_core::json::Json;
 use clientmcp_core::mcp::meta::ProgressToken;
 use clientmcp_core::mcp::notification;
 use clientmcp_core::mcp::request::Request;
+use clientmcp_core::mcp::version::Era;
 use clientmcp_core::message::{Log, LogLevel, Progress};
 
 use crate::links::Event;
@@ -22,7 +23,11 @@ impl Notices {
     pub(crate) fn new(request: &Request) -> Self {
         Self {
             progress_token: request.progress_token.clone(),
-            log_level: request.log_level,
+            log_level: match request.era() {
+                // The node passes what the session wants, for it has the session's note.
+                Era::Legacy => Some(LogLevel::Debug),
+                Era::Modern => request.log_level,
+            },
             reached: f64::NEG_INFINITY,
         }
     }

@@ -1,12 +1,16 @@
-//! What a router tells the place where a legacy session meets: at the holder of its client ID, or
-//! at the owner.
+//! What a router tells the place where a legacy session meets: the holder of its client ID, or the
+//! owner.
 
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits::TOKEN_LEEWAY_S;
 use clientmcp_core::mcp::error::RpcError;
+use clientmcp_core::mcp::legacy;
 use clientmcp_core::mcp::message::RequestId;
 use clientmcp_core::mcp::session::Session;
-use clientmcp_proto::v1::{self, cancel_request_response, end_session_response};
+use clientmcp_core::session_note::SessionChange;
+use clientmcp_proto::v1::{
+    self, cancel_request_response, change_session_response, end_session_response,
+};
 
 use crate::gateway::{Gateway, unix_seconds};
 use crate::links::{Peer, Silence};
@@ -35,6 +39,38 @@ pub(crate) async fn cancel(
     tell(gateway, client_id, &word).await
 }
 
+/// Notes what a session asks for.
+///
+/// # Errors
+/// As for [`cancel`]; -32602 if the session watches as many resources as it may.
+pub(crate) async fn change(
+    gateway: &Gateway,
+    client_id: &ClientId,
+    session: &Session,
+    change: SessionChange,
+) -> Result<(), RpcError> {
+    use v1::change_session_request::Change;
+
+    let word = Word::Change(v1::ChangeSessionRequest {
+        target: None,
+        client_id: client_id.to_string(),
+        session_id: session.key.as_str().to_owned(),
+        ttl_s: ttl_s(session),
+        change: Some(match change {
+            SessionChange::LogLevel(level) => Change::LogLevel(level.as_str().to_owned()),
+            SessionChange::Subscribe(uri) => Change::Subscribe(uri),
+            SessionChange::Unsubscribe(uri) => Change::Unsubscribe(uri),
+        }),
+    });
+    tell(gateway, client_id, &word).await
+}
+
+/// How long a note on a session is of use.
+fn ttl_s(session: &Session) -> u64 {
+    let left = session.expires_at.saturating_sub(unix_seconds());
+    left.saturating_add(TOKEN_LEEWAY_S + 1)
+}
+
 /// Ends a session: from here on it is unknown to every router.
 ///
 /// # Errors
@@ -44,12 +80,11 @@ pub(crate) async fn end(
     client_id: &ClientId,
     session: &Session,
 ) -> Result<(), RpcError> {
-    let left = session.expires_at.saturating_sub(unix_seconds());
     let word = Word::End(v1::EndSessionRequest {
         target: None,
         client_id: client_id.to_string(),
         session_id: session.key.as_str().to_owned(),
-        ttl_s: left.saturating_add(TOKEN_LEEWAY_S + 1),
+        ttl_s: ttl_s(session),
     });
     tell(gateway, client_id, &word).await
 }
@@ -57,6 +92,7 @@ pub(crate) async fn end(
 /// What is told.
 enum Word {
     Cancel(v1::CancelRequestRequest),
+    Change(v1::ChangeSessionRequest),
     End(v1::EndSessionRequest),
 }
 
@@ -64,6 +100,7 @@ enum Word {
 enum Answer {
     Accepted,
     SessionEnded,
+    TooMany,
     Elsewhere(v1::Elsewhere),
     NotHere,
 }
@@ -79,6 +116,14 @@ impl Word {
                     ..request.clone()
                 };
                 let response = bridge.within(client.cancel_request(request)).await?;
+                response.at.into()
+            }
+            Word::Change(request) => {
+                let request = v1::ChangeSessionRequest {
+                    target: peer.target(),
+                    ..request.clone()
+                };
+                let response = bridge.within(client.change_session(request)).await?;
                 response.at.into()
             }
             Word::End(request) => {
@@ -99,6 +144,19 @@ impl From<Option<cancel_request_response::At>> for Answer {
         match at {
             Some(At::Accepted(_)) => Answer::Accepted,
             Some(At::SessionEnded(_)) => Answer::SessionEnded,
+            Some(At::Elsewhere(to)) => Answer::Elsewhere(to),
+            Some(At::NotHere(_)) | None => Answer::NotHere,
+        }
+    }
+}
+
+impl From<Option<change_session_response::At>> for Answer {
+    fn from(at: Option<change_session_response::At>) -> Self {
+        use change_session_response::At;
+        match at {
+            Some(At::Accepted(_)) => Answer::Accepted,
+            Some(At::SessionEnded(_)) => Answer::SessionEnded,
+            Some(At::TooMany(_)) => Answer::TooMany,
             Some(At::Elsewhere(to)) => Answer::Elsewhere(to),
             Some(At::NotHere(_)) | None => Answer::NotHere,
         }
@@ -129,6 +187,7 @@ async fn tell(gateway: &Gateway, client_id: &ClientId, word: &Word) -> Result<()
         match word.tell(&peer).await {
             Ok(Answer::Accepted) => return Ok(()),
             Ok(Answer::SessionEnded) => return Err(RpcError::session_not_found()),
+            Ok(Answer::TooMany) => return Err(legacy::too_many_watched()),
             Ok(Answer::Elsewhere(to)) => {
                 gateway.metrics.redirects.inc();
                 route.elsewhere(&run, &to);

@@ -35,29 +35,41 @@ pub(crate) enum Sight {
 pub(crate) struct Watching {
     placement: Arc<Placement>,
     client_id: ClientId,
-    session: Option<SessionKey>,
+    watcher: Watcher,
     stream: Option<(Run, Streaming<v1::WatchEvent>)>,
     /// The node that is watched has answered for the client ID.
     found: bool,
+    /// It was watching before: what happened since is not known.
+    resumed: bool,
     route: Route,
     seen: Seen,
 }
 
+/// Who watches.
+#[derive(Debug, Clone)]
+pub(crate) enum Watcher {
+    /// The GET stream of a session: a newer one ends it. The session's note says of which
+    /// resources it wants to hear.
+    Session(SessionKey),
+    /// A subscription, with the resources of which it wants to hear.
+    Subscription(Vec<String>),
+}
+
 impl Watching {
-    /// A watch that is opened when it is first asked. `session` is that of a GET stream: a newer
-    /// watch of the same session ends this one. `seen` is what its agent may know already.
+    /// A watch that is opened when it is first asked. `seen` is what its agent may know already.
     pub(crate) fn new(
         placement: &Arc<Placement>,
         client_id: &ClientId,
-        session: Option<SessionKey>,
+        watcher: Watcher,
         seen: Hashes,
     ) -> Self {
         Self {
             placement: placement.clone(),
             client_id: client_id.clone(),
-            session,
+            watcher,
             stream: None,
             found: false,
+            resumed: false,
             route: placement.route(client_id),
             seen: Seen(seen),
         }
@@ -124,14 +136,17 @@ impl Watching {
     }
 
     async fn ask(&self, peer: &Peer) -> Result<Streaming<v1::WatchEvent>, Silence> {
+        let (session_id, uris) = match &self.watcher {
+            Watcher::Session(session) => (session.as_str().to_owned(), Vec::new()),
+            Watcher::Subscription(uris) => (String::new(), uris.clone()),
+        };
         let request = v1::WatchRequest {
             target: peer.target(),
             client_id: self.client_id.to_string(),
-            session_id: self
-                .session
-                .as_ref()
-                .map_or_else(String::new, |session| session.as_str().to_owned()),
+            session_id,
             unreachable: self.placement.unreachable(),
+            uris,
+            resumed: self.resumed,
         };
         // The stream's head comes at once or the node is in trouble.
         let mut client = peer.bridge().client();
@@ -141,6 +156,7 @@ impl Watching {
     /// The node named another one.
     fn follow(&mut self, run: &Run, to: &v1::Elsewhere) {
         self.stream = None;
+        self.resumed |= self.found;
         if std::mem::take(&mut self.found) {
             self.route = self.placement.route(&self.client_id);
         }
@@ -150,6 +166,7 @@ impl Watching {
     /// The node has nothing more to say.
     fn reopen(&mut self, run: &Run) {
         self.stream = None;
+        self.resumed |= self.found;
         self.found = false;
         self.route = self.placement.route(&self.client_id);
         self.route.not_here(run);

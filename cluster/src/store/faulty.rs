@@ -10,6 +10,7 @@ use bytes::Bytes;
 use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::registration::{ContentHash, Hashes};
+use clientmcp_core::session_note::SessionNote;
 use tokio::sync::watch;
 
 use super::{Beat, ClaimRequest, Claimed, Departure, Joined, Record, Restored, Store, StoreError};
@@ -45,8 +46,8 @@ pub enum Operation {
     PutContent,
     TouchContent,
     Content,
-    EndSession,
-    EndedSessions,
+    NoteSession,
+    Sessions,
     Ping,
 }
 
@@ -184,7 +185,9 @@ forward! {
     fn put_content(hash: &ContentHash, content: Bytes, ttl: Duration) -> () = PutContent;
     fn touch_content(hash: &ContentHash, ttl: Duration) -> bool = TouchContent;
     fn content(hash: &ContentHash) -> Option<Bytes> = Content;
-    fn end_session(client_id: &ClientId, session: &str, ttl: Duration) -> () = EndSession;
-    fn ended_sessions(client_id: &ClientId) -> Vec<String> = EndedSessions;
+    fn note_session(
+        client_id: &ClientId, session: &str, note: &SessionNote, ttl: Duration
+    ) -> () = NoteSession;
+    fn sessions(client_id: &ClientId) -> Vec<(String, SessionNote)> = Sessions;
     fn ping() -> () = Ping;
 }

@@ -16,6 +16,7 @@ use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
+use clientmcp_core::session_note::SessionNote;
 
 use crate::member::{Lease, Member, ObservedMember};
 
@@ -24,11 +25,11 @@ pub use faulty::FaultyStore;
 pub use memory::MemoryStore;
 pub use redis::RedisStore;
 
-/// Sessions of one client ID that are remembered as ended.
-pub const ENDED_SESSIONS: usize = limits::ENDED_SESSIONS_PER_CLIENT;
+/// Sessions of one client ID of which something is noted.
+pub const SESSIONS: usize = limits::SESSIONS_NOTED_PER_CLIENT;
 
-/// The end of a session is remembered no longer than this: a token may say that it never ends.
-const ENDED_SESSION_TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// A note on a session is kept no longer than this: a token may say that it never ends.
+const SESSION_TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Earlier claims of one client ID whose nonces are remembered, so that one of them that arrives
 /// twice, late, takes nothing back. Redis keeps a record in its compact form as long as no field
@@ -224,18 +225,22 @@ pub trait Store: Send + Sync + 'static {
     /// The content of a hash.
     async fn content(&self, hash: &ContentHash) -> Result<Option<Bytes>, StoreError>;
 
-    /// Notes that a legacy session of a client ID was ended, for `ttl`. At most
-    /// [`ENDED_SESSIONS`] are kept of one client ID, those that end last, and none
-    /// for longer than ten years.
-    async fn end_session(
+    /// Notes something of a legacy session of a client ID, in place of what was noted before,
+    /// for `ttl`. A session that was ended stays so. At most [`SESSIONS`] notes are kept of one
+    /// client ID, those that end last, and none for longer than ten years.
+    async fn note_session(
         &self,
         client_id: &ClientId,
         session: &str,
+        note: &SessionNote,
         ttl: Duration,
     ) -> Result<(), StoreError>;
 
-    /// The sessions of a client ID that were ended, in no particular order.
-    async fn ended_sessions(&self, client_id: &ClientId) -> Result<Vec<String>, StoreError>;
+    /// What is noted of the sessions of a client ID, in no particular order.
+    async fn sessions(
+        &self,
+        client_id: &ClientId,
+    ) -> Result<Vec<(String, SessionNote)>, StoreError>;
 
     /// Whether the store answers.
     async fn ping(&self) -> Result<(), StoreError>;

@@ -1,22 +1,15 @@
-//! Contents of registrations, and ended sessions.
+//! Contents of registrations.
 
 use bytes::Bytes;
-use clientmcp_cluster::store::ENDED_SESSIONS;
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Kind};
 
-use crate::{World, client, ms};
+use crate::{World, ms};
 
 const HOUR_MS: u64 = 3_600_000;
 
 fn hash(text: &str) -> ContentHash {
     ContentHash::of(Kind::Tools, text.as_bytes())
-}
-
-async fn ended(world: &World, name: &str) -> Vec<String> {
-    let mut sessions = world.store.ended_sessions(&client(name)).await.unwrap();
-    sessions.sort();
-    sessions
 }
 
 pub(crate) async fn the_store_answers(world: &World) {
@@ -110,56 +103,4 @@ pub(crate) async fn the_largest_registration_fits(world: &World) {
         .await
         .unwrap();
     assert_eq!(world.store.content(&hash("large")).await, Ok(Some(large)));
-}
-
-pub(crate) async fn ended_sessions_are_remembered_by_client(world: &World) {
-    assert_eq!(ended(world, "app").await, [""; 0]);
-    let endless = std::time::Duration::MAX;
-    for (session, ttl) in [
-        ("s2", ms(HOUR_MS)),
-        ("s1", ms(HOUR_MS)),
-        ("s1", ms(HOUR_MS)),
-        ("endless", endless),
-    ] {
-        world
-            .store
-            .end_session(&client("app"), session, ttl)
-            .await
-            .unwrap();
-    }
-    assert_eq!(ended(world, "app").await, ["endless", "s1", "s2"]);
-    assert_eq!(ended(world, "other").await, [""; 0]);
-}
-
-pub(crate) async fn ended_sessions_are_forgotten_after_their_time(world: &World) {
-    world
-        .store
-        .end_session(&client("app"), "long", ms(HOUR_MS))
-        .await
-        .unwrap();
-    world
-        .store
-        .end_session(&client("app"), "short", ms(20))
-        .await
-        .unwrap();
-    world.elapse(ms(60)).await;
-    assert_eq!(ended(world, "app").await, ["long"]);
-}
-
-pub(crate) async fn ended_sessions_are_limited(world: &World) {
-    let id = client("app");
-    for n in 0..ENDED_SESSIONS as u64 + 5 {
-        let until = ms(HOUR_MS + n * 1_000);
-        world
-            .store
-            .end_session(&id, &format!("s{n:04}"), until)
-            .await
-            .unwrap();
-    }
-    let sessions = ended(world, "app").await;
-    assert_eq!(sessions.len(), ENDED_SESSIONS);
-    assert_eq!(
-        sessions[0], "s0005",
-        "those that end first are forgotten first"
-    );
 }

@@ -13,6 +13,7 @@ mod redis;
 mod redis_faults;
 mod redis_process;
 mod restoring;
+mod sessions;
 mod switch;
 
 use std::sync::Arc;
@@ -158,8 +159,10 @@ contract! {
         content_is_kept_by_its_hash
         content_is_forgotten_after_its_time
         the_longer_time_counts
-        the_largest_registration_fits
-        ended_sessions_are_remembered_by_client
-        ended_sessions_are_forgotten_after_their_time
-        ended_sessions_are_limited;
+        the_largest_registration_fits;
+    sessions:
+        sessions_are_noted_by_client
+        a_session_that_was_ended_stays_so
+        notes_on_sessions_are_forgotten_after_their_time
+        notes_on_sessions_are_limited;
 }

@@ -8,6 +8,7 @@ use clientmcp_cluster::store::{ClaimRequest, Claimed, Departure, RedisStore, Sto
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::{Incarnation, InstanceId};
 use clientmcp_core::registration::{ContentHash, Kind};
+use clientmcp_core::session_note::SessionNote;
 use tokio::time::timeout;
 
 use crate::redis_process::RedisProcess;
@@ -211,7 +212,7 @@ async fn every_key_has_a_time_to_live() {
         .unwrap();
     store.touch_content(&hash, ms(90_000)).await.unwrap();
     store
-        .end_session(&client("app"), "s1", ms(60_000))
+        .note_session(&client("app"), "s1", &SessionNote::ended(), ms(60_000))
         .await
         .unwrap();
     store.leave(&node("n1"), Incarnation(1)).await.unwrap();
@@ -221,8 +222,8 @@ async fn every_key_has_a_time_to_live() {
         "clientmcp:client:{app}".to_owned(),
         "clientmcp:client:{gone}".to_owned(),
         format!("clientmcp:content:{hash}"),
-        "clientmcp:ended:{app}".to_owned(),
         "clientmcp:members".to_owned(),
+        "clientmcp:sessions:{app}".to_owned(),
     ];
     let mut found = keys.clone();
     found.sort();

@@ -1,8 +1,6 @@
 //! Calls: taking, cancelling, losing and answering them (SPEC.md §4.7, §7).
 
-use serde::Deserialize;
-
-use super::flight::{CancelName, Flight};
+use super::flight::{CancelName, Flight, Wants};
 use super::{
     CallRequest, Channel, NotAttached, Origin, Outcome, Output, Refusal, Settled, Successor, Taken,
 };
@@ -44,7 +42,7 @@ impl Channel {
             era,
             origin,
             sent: false,
-            progress: wants_progress(&call.context),
+            wants: Wants::of(&call.context),
             reached: f64::NEG_INFINITY,
             again,
             orphaned_until: None,
@@ -266,14 +264,4 @@ impl Channel {
             self.outputs.push_back(Output::Answer(id, outcome));
         }
     }
-}
-
-/// Whether the agent wants progress: the only member of a call's context that matters here.
-fn wants_progress(context: &Json) -> bool {
-    #[derive(Deserialize)]
-    struct View {
-        #[serde(default)]
-        progress: bool,
-    }
-    context.read::<View>().is_ok_and(|view| view.progress)
 }

@@ -1,12 +1,16 @@
 //! Calls that were taken, from then until they are forgotten.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Deserialize;
 
 use super::io::{Origin, Outcome};
 use crate::ids::CallId;
 use crate::json::Json;
 use crate::limits;
 use crate::mcp::version::Era;
+use crate::message::LogLevel;
 use crate::tick::Tick;
 
 /// A call in flight.
@@ -17,14 +21,46 @@ pub(super) struct Flight {
     pub(super) origin: Option<Origin>,
     /// It was pulled from the outbox: the app may have it.
     pub(super) sent: bool,
-    /// Whether the agent wants progress.
-    pub(super) progress: bool,
+    /// What the agent wants to hear while it runs.
+    pub(super) wants: Wants,
     /// The last progress that passed.
     pub(super) reached: f64,
     /// It was delivered before, elsewhere or to an earlier connection.
     pub(super) again: bool,
     /// Its router is lost, and may attach again until then.
     pub(super) orphaned_until: Option<Tick>,
+}
+
+/// What an agent wants to hear of a call while it runs: what matters here of its context.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wants {
+    pub(super) progress: bool,
+    log_level: Option<LogLevel>,
+}
+
+impl Wants {
+    pub(super) fn of(context: &Json) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct View<'a> {
+            #[serde(default)]
+            progress: bool,
+            #[serde(borrow, default)]
+            log_level: Option<Cow<'a, str>>,
+        }
+        let Ok(view) = context.read::<View<'_>>() else {
+            return Self::default();
+        };
+        Self {
+            progress: view.progress,
+            log_level: view.log_level.as_deref().and_then(LogLevel::parse),
+        }
+    }
+
+    /// Whether a log message of this severity is wanted.
+    pub(super) fn log(self, level: LogLevel) -> bool {
+        self.log_level.is_some_and(|wanted| level >= wanted)
+    }
 }
 
 /// An answer whose router is lost.

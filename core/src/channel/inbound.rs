@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Channel, Outcome, Output};
 use crate::close::{CloseCode, Closing};
 use crate::ids::CallId;
-use crate::json::{Json, JsonError, Text};
+use crate::json::{Json, JsonError, ObjectWriter, Text};
 use crate::limits;
 use crate::message::{AppMessage, Log, Progress};
 use crate::tick::Tick;
@@ -51,15 +51,16 @@ impl Channel {
             }
             AppMessage::Progress { id, progress } => self.on_progress(id, &progress),
             AppMessage::Log { id, log } => {
-                if self.flights.get_mut(id).is_some_and(|flight| flight.sent) {
+                let flight = self.flights.get_mut(id);
+                if flight.is_some_and(|flight| flight.sent && flight.wants.log(log.level)) {
                     self.outputs.push_back(Output::Log(id, log_event(&log)));
                 }
             }
+            AppMessage::Notify { method, params } => self.on_notify(&method, params),
             AppMessage::Auth { token } => self.outputs.push_back(Output::Verify(token)),
             AppMessage::Ping => self.outbox.push_pong(now),
-            // No call may become a task, and no resource is watched, in this version: `context`
-            // and `subscriptions` told the app so.
-            AppMessage::Pong | AppMessage::Task { .. } | AppMessage::Notify { .. } => {}
+            // No call may become a task in this version: `context` told the app so.
+            AppMessage::Pong | AppMessage::Task { .. } => {}
         }
         Ok(())
     }
@@ -87,12 +88,29 @@ impl Channel {
         Outcome::Error(error)
     }
 
+    /// What SDKs of later versions may notify of is nothing to this one; an update that does not
+    /// say of which resource it is, is none.
+    fn on_notify(&mut self, method: &str, params: Json) {
+        #[derive(Deserialize)]
+        struct Updated {
+            uri: String,
+        }
+        let updated = params.read::<Updated>();
+        if let ("notifications/resources/updated", Ok(Updated { uri })) = (method, updated)
+            && self.is_serving()
+        {
+            let params = update_params(&uri, params);
+            self.outputs
+                .push_back(Output::ResourceUpdated { uri, params });
+        }
+    }
+
     fn on_progress(&mut self, id: CallId, progress: &Progress) {
         let Some(flight) = self.flights.get_mut(id) else {
             return;
         };
         let value = progress.value();
-        if flight.sent && flight.progress && value > flight.reached {
+        if flight.sent && flight.wants.progress && value > flight.reached {
             flight.reached = value;
             let event = progress_event(progress);
             self.outputs
@@ -117,6 +135,17 @@ fn log_event(log: &Log) -> Json {
         data: Json::of(&note),
     };
     note.to_json()
+}
+
+/// What whoever watches a resource gets of its update; params that are too large say which
+/// resource it is, and no more.
+fn update_params(uri: &str, params: Json) -> Json {
+    if params.len() <= limits::EVENT_BYTES {
+        return params;
+    }
+    let mut object = ObjectWriter::new();
+    object.string("uri", uri);
+    object.finish()
 }
 
 /// What a router gets of progress; a message that is too large is left out.

@@ -167,6 +167,15 @@ pub enum Output {
     Progress(CallId, Json),
     /// `{level, logger?, data}` of a call.
     Log(CallId, Json),
+    /// A resource has changed: whoever watches it is to be told, with these params.
+    ResourceUpdated {
+        /// Its URI.
+        uri: String,
+        /// The params of the notification, verbatim.
+        params: Json,
+    },
+    /// Look what is watched, and tell with [`super::Channel::handle_watched`].
+    ListWatched,
     /// The last word on a call. Exactly one for each call that was taken.
     Answer(CallId, Outcome),
     /// The app is gone: give up its claim. Once, after all answers, as the last output; bytes may

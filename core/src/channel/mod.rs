@@ -30,6 +30,7 @@ mod io;
 mod moving;
 mod outbox;
 mod registering;
+mod watched;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use crate::token::ServeGrant;
 use flight::Flights;
 use outbox::Outbox;
 use registering::Registering;
+use watched::Watched;
 
 pub use io::{
     CallRequest, ClaimInput, Claimed, NotAttached, Origin, Outcome, Output, Refusal, Successor,
@@ -72,6 +74,7 @@ pub struct Channel {
     registering: Registering,
     flights: Flights,
     settled: Settled,
+    watched: Watched,
     asked_to_move: bool,
     outbox: Outbox,
     outputs: VecDeque<Output>,
@@ -108,6 +111,7 @@ impl Channel {
             registration: None,
             flights: Flights::default(),
             settled: Settled::default(),
+            watched: Watched::default(),
             asked_to_move: false,
             outbox: Outbox::default(),
             outputs: VecDeque::new(),
@@ -248,6 +252,7 @@ impl Channel {
         if self.settled.due.is_some_and(|due| due <= now) {
             self.send_settled(now);
         }
+        self.ask_what_is_watched(now);
         self.expired |= self.token_ends <= now;
         self.end_if_expired(now);
         if !self.ended && self.next_ping().is_some_and(|at| at <= now) {
@@ -311,6 +316,7 @@ impl Channel {
             (!self.expired).then_some(self.token_ends),
             self.flights.next_timeout(),
             self.settled.due,
+            self.watched.due(),
         ];
         candidates.into_iter().flatten().min()
     }
@@ -384,6 +390,7 @@ impl Channel {
         self.outbox.close(closing);
         self.registering = Registering::ended();
         self.settled = Settled::default();
+        self.watched = Watched::default();
         self.outputs.push_back(Output::Ended(departure));
     }
 }

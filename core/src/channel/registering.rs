@@ -185,6 +185,7 @@ impl Channel {
         }
         if !self.ended {
             self.outputs.push_back(Output::Registered(offer.hashes));
+            self.handle_watch_changed(now);
         }
     }
 }

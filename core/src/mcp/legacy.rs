@@ -15,11 +15,12 @@ use super::request::Request;
 use super::session::{Negotiated, Session, SessionKeys};
 use super::version::{Era, Version, VersionHeader, negotiate};
 use crate::json::Json;
+use crate::limits;
 use crate::message::LogLevel;
+use crate::session_note::SessionChange;
 use crate::token::CallGrant;
 
-/// The least severe log messages that a legacy agent gets. It may ask for another level, which a
-/// router has no place to keep.
+/// The least severe log messages that a legacy agent gets that asks for no level.
 pub const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 /// An `initialize`: the session that it asks for.
@@ -213,17 +214,44 @@ fn check_members(
     })
 }
 
-/// The level that `logging/setLevel` asks for.
+/// What `logging/setLevel`, `resources/subscribe` and `resources/unsubscribe` change of their
+/// session; `None` for any other method.
 ///
 /// # Errors
-/// -32602 with 200 if it is none.
-pub fn set_level(params: &Params) -> Result<LogLevel, RpcError> {
-    params
-        .level
-        .as_ref()
+/// -32602 with 200 if params lack what the method needs. It has the request's id.
+pub fn session_change(request: &Request) -> Option<Result<SessionChange, RpcError>> {
+    let params = &request.params;
+    let change = match request.method {
+        Method::SetLevel => log_level(params).map(SessionChange::LogLevel),
+        Method::Subscribe => uri(params).map(SessionChange::Subscribe),
+        Method::Unsubscribe => uri(params).map(SessionChange::Unsubscribe),
+        _ => return None,
+    };
+    Some(change.map_err(|error| request.refuse(error)))
+}
+
+fn log_level(params: &Params) -> Result<LogLevel, RpcError> {
+    let level = params.level.as_ref();
+    level
         .and_then(|json| decode_string(json.as_str()))
         .and_then(|name| LogLevel::parse(&name))
         .ok_or_else(|| RpcError::invalid_params("params.level must be a log level"))
+}
+
+fn uri(params: &Params) -> Result<String, RpcError> {
+    let uri = params.uri.as_ref();
+    let uri = uri.and_then(|json| decode_string(json.as_str()));
+    match uri {
+        Some(uri) if uri.len() <= limits::URI_BYTES => Ok(uri.into_owned()),
+        Some(_) => Err(RpcError::invalid_params("params.uri is too long")),
+        None => Err(RpcError::invalid_params("params.uri must be a string")),
+    }
+}
+
+/// A session that watches as many resources as it may.
+#[must_use]
+pub fn too_many_watched() -> RpcError {
+    RpcError::invalid_params("The session watches too many resources: unsubscribe from some first")
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@ use serde::Deserialize;
 use super::error::RpcError;
 use super::offer::Offer;
 use super::request::Request;
+use crate::limits;
 use crate::registration::Kind;
+use crate::session_note;
 
-/// The kinds of change that one stream tells of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What one stream tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// `toolsListChanged`
     pub tools: bool,
@@ -17,18 +19,25 @@ pub struct Filter {
     pub prompts: bool,
     /// `resourcesListChanged`
     pub resources: bool,
+    /// `resourceSubscriptions`: URIs, in the agent's order. A legacy stream tells of those to
+    /// which its session has subscribed, which is for the node to know.
+    pub uris: Vec<String>,
 }
 
 impl Filter {
-    /// What a legacy GET stream tells of: everything.
-    pub const ALL: Filter = Filter {
-        tools: true,
-        prompts: true,
-        resources: true,
-    };
+    /// The lists whose changes a legacy GET stream tells of: all.
+    #[must_use]
+    pub fn all_lists() -> Filter {
+        Filter {
+            tools: true,
+            prompts: true,
+            resources: true,
+            uris: Vec::new(),
+        }
+    }
 
     /// The part of what a request asks for that will be honoured: changes of what the app
-    /// offers. Resources by URI are never among it (SPEC.md §12).
+    /// offers, and of as many resources as one stream may watch.
     ///
     /// # Errors
     /// 400, -32602 if params have no filter, or one with members of the wrong type. The error
@@ -44,16 +53,27 @@ impl Filter {
                     "params.notifications must be a filter",
                 ))
             })?;
+        let has_resources = offer.has(Kind::Resources);
+        let mut uris = Vec::new();
+        if has_resources {
+            for uri in asked.resource_subscriptions {
+                let fits = uri.len() <= limits::URI_BYTES && session_note::fits(&uris, &uri);
+                if fits && !uris.contains(&uri) {
+                    uris.push(uri);
+                }
+            }
+        }
         Ok(Filter {
             tools: asked.tools_list_changed,
             prompts: asked.prompts_list_changed && offer.has(Kind::Prompts),
-            resources: asked.resources_list_changed && offer.has(Kind::Resources),
+            resources: asked.resources_list_changed && has_resources,
+            uris,
         })
     }
 
     /// Whether a change of this kind is told.
     #[must_use]
-    pub fn wants(self, kind: Kind) -> bool {
+    pub fn wants(&self, kind: Kind) -> bool {
         match kind {
             Kind::Tools => self.tools,
             Kind::Prompts => self.prompts,
@@ -73,8 +93,8 @@ struct Asked {
     prompts_list_changed: bool,
     #[serde(default)]
     resources_list_changed: bool,
-    #[serde(default, rename = "resourceSubscriptions")]
-    _resource_subscriptions: Vec<String>,
+    #[serde(default)]
+    resource_subscriptions: Vec<String>,
 }
 
 #[cfg(test)]

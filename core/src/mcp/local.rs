@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::error::RpcError;
-use super::legacy;
 use super::list;
 use super::method::Method;
 use super::offer::Offer;
@@ -14,7 +13,8 @@ use crate::json::{Json, ObjectWriter};
 use crate::registration::Kind;
 
 /// The result of a request that needs no app; `None` for what goes to the app
-/// ([`super::call::check`]), and for `subscriptions/listen`.
+/// ([`super::call::check`]), what changes a session ([`super::legacy::session_change`]), and for
+/// `subscriptions/listen`.
 ///
 /// Legacy agents were told at `initialize`, perhaps before there was an app, that everything
 /// exists, and find nothing: lists are empty. Modern agents were told what is registered.
@@ -32,7 +32,6 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>
     }
     let result = match request.method {
         Method::Initialize | Method::Ping => Ok(Json::EMPTY_OBJECT),
-        Method::SetLevel => legacy::set_level(&request.params).map(|_| Json::EMPTY_OBJECT),
         Method::Discover => Ok(discover(offer)),
         Method::ListTools => list::tools(request, offer),
         Method::ListPrompts => list::prompts(request, offer),
@@ -43,6 +42,9 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>
         | Method::GetPrompt
         | Method::ReadResource
         | Method::Complete
+        | Method::SetLevel
+        | Method::Subscribe
+        | Method::Unsubscribe
         | Method::Listen => return None,
     };
     Some(result.map_err(|error| request.refuse(error)))
@@ -60,7 +62,7 @@ pub fn initialize(negotiated: &Negotiated, offer: &Offer) -> Json {
                 "completions": {},
                 "logging": {},
                 "prompts": { "listChanged": true },
-                "resources": { "listChanged": true },
+                "resources": { "listChanged": true, "subscribe": true },
                 "tools": { "listChanged": true },
             })),
         )
@@ -78,7 +80,7 @@ fn discover(offer: &Offer) -> Json {
         capabilities.insert("prompts".to_owned(), json!({ "listChanged": true }));
     }
     if offer.has(Kind::Resources) {
-        let capability = json!({ "listChanged": true });
+        let capability = json!({ "listChanged": true, "subscribe": true });
         capabilities.insert("resources".to_owned(), capability);
     }
     if offer.rest.completions {

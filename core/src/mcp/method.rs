@@ -27,6 +27,10 @@ pub enum Method {
     ListResourceTemplates,
     /// `resources/read`
     ReadResource,
+    /// `resources/subscribe`
+    Subscribe,
+    /// `resources/unsubscribe`
+    Unsubscribe,
     /// `completion/complete`
     Complete,
     /// `subscriptions/listen`
@@ -35,7 +39,7 @@ pub enum Method {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Method; 13] = [
+    pub const ALL: [Method; 15] = [
         Method::Initialize,
         Method::Ping,
         Method::SetLevel,
@@ -47,6 +51,8 @@ impl Method {
         Method::ListResources,
         Method::ListResourceTemplates,
         Method::ReadResource,
+        Method::Subscribe,
+        Method::Unsubscribe,
         Method::Complete,
         Method::Listen,
     ];
@@ -66,6 +72,8 @@ impl Method {
             Method::ListResources => "resources/list",
             Method::ListResourceTemplates => "resources/templates/list",
             Method::ReadResource => "resources/read",
+            Method::Subscribe => "resources/subscribe",
+            Method::Unsubscribe => "resources/unsubscribe",
             Method::Complete => "completion/complete",
             Method::Listen => "subscriptions/listen",
         }
@@ -82,7 +90,11 @@ impl Method {
 
     fn is_in(self, era: Era) -> bool {
         match self {
-            Method::Initialize | Method::Ping | Method::SetLevel => era == Era::Legacy,
+            Method::Initialize
+            | Method::Ping
+            | Method::SetLevel
+            | Method::Subscribe
+            | Method::Unsubscribe => era == Era::Legacy,
             Method::Discover | Method::Listen => era == Era::Modern,
             _ => true,
         }
@@ -147,7 +159,8 @@ mod tests {
             ("tools/list", true, true),
             ("tools/call", true, true),
             ("completion/complete", true, true),
-            ("resources/subscribe", false, false),
+            ("resources/subscribe", true, false),
+            ("resources/unsubscribe", true, false),
             ("tasks/list", false, false),
             ("TOOLS/LIST", false, false),
             ("", false, false),

@@ -1,14 +1,17 @@
 //! Notifications to agents, and the graceful end of a subscription.
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::body;
 use super::listen::Filter;
 use super::message::RequestId;
 use super::meta::ProgressToken;
 use super::result::SERVER_INFO_KEY;
-use crate::json::{Json, ObjectWriter};
+use super::splice::Splice;
+use crate::json::{self, Json, ObjectWriter};
 use crate::message::{Log, LogLevel, Progress};
 use crate::registration::Kind;
 
@@ -59,9 +62,60 @@ pub fn list_changed(kind: Kind, subscription: Option<&RequestId>) -> Option<Byte
     })
 }
 
+/// `notifications/resources/updated`, with the app's params verbatim. On the stream of a
+/// subscription `_meta` has its ID, whatever the app has put there; a legacy stream has none.
+#[must_use]
+pub fn resource_updated(params: &Json, subscription: Option<&RequestId>) -> Bytes {
+    let tagged = subscription.and_then(|id| tagged(params, id));
+    let params = tagged.as_ref().unwrap_or(params);
+    notification("notifications/resources/updated", params)
+}
+
+/// Params with the ID of a subscription; `None` if they cannot be read.
+fn tagged(params: &Json, subscription: &RequestId) -> Option<Json> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default, rename = "_meta")]
+        meta: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(
+            borrow,
+            default,
+            deserialize_with = "json::present",
+            rename = "io.modelcontextprotocol/subscriptionId"
+        )]
+        subscription: Option<&'a RawValue>,
+    }
+    let members: Params<'_> = params.read().ok()?;
+    let mut splice = Splice::new(params.as_str());
+    let id = subscription.as_json();
+    match members.meta {
+        None => {
+            let meta = subscription_meta(subscription, None);
+            splice.add("_meta", meta.as_str());
+        }
+        Some(meta) => match serde_json::from_str::<Meta<'_>>(meta.get())
+            .ok()?
+            .subscription
+        {
+            None => {
+                splice.add_in(meta, SUBSCRIPTION_KEY, id);
+            }
+            Some(theirs) => {
+                splice.replace(theirs, id);
+            }
+        },
+    }
+    let mut text = String::with_capacity(params.len() + splice.growth());
+    splice.write(&mut text);
+    Json::trusted(text.into()).ok()
+}
+
 /// `notifications/subscriptions/acknowledged`: the first message of a subscription.
 #[must_use]
-pub fn acknowledged(subscription: &RequestId, honoured: Filter) -> Bytes {
+pub fn acknowledged(subscription: &RequestId, honoured: &Filter) -> Bytes {
     let mut filter = Map::new();
     for (wanted, member) in [
         (honoured.tools, "toolsListChanged"),
@@ -71,6 +125,10 @@ pub fn acknowledged(subscription: &RequestId, honoured: Filter) -> Bytes {
         if wanted {
             filter.insert(member.to_owned(), Value::Bool(true));
         }
+    }
+    if !honoured.uris.is_empty() {
+        let uris = json!(honoured.uris);
+        filter.insert("resourceSubscriptions".to_owned(), uris);
     }
     let mut params = ObjectWriter::new();
     params
@@ -159,6 +217,41 @@ mod tests {
     }
 
     #[test]
+    fn an_update_passes_as_the_app_wrote_it_under_the_right_subscription() {
+        let told = |params: &'static str, subscription: Option<&RequestId>| {
+            let message = resource_updated(&Json::constant(params), subscription);
+            let message = String::from_utf8(message.to_vec()).unwrap();
+            let head = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
+            let params = message.strip_prefix(head).unwrap();
+            params.strip_suffix('}').unwrap().to_owned()
+        };
+        let bare = r#"{"uri":"x:1", "n":1e400}"#;
+        let mine =
+            r#"{"uri":"x:1","_meta":{"io.modelcontextprotocol/subscriptionId":"theirs","k":1}}"#;
+        let other = r#"{"_meta":{"k":1},"uri":"x:1"}"#;
+        for params in [bare, mine, other] {
+            assert_eq!(told(params, None), params);
+        }
+        let id = id("7");
+        for (params, expected) in [
+            (
+                bare,
+                r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"uri":"x:1", "n":1e400}"#,
+            ),
+            (
+                mine,
+                r#"{"uri":"x:1","_meta":{"io.modelcontextprotocol/subscriptionId":7,"k":1}}"#,
+            ),
+            (
+                other,
+                r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7,"k":1},"uri":"x:1"}"#,
+            ),
+        ] {
+            assert_eq!(told(params, Some(&id)), expected);
+        }
+    }
+
+    #[test]
     fn what_belongs_to_a_subscription_says_so() {
         assert_eq!(
             list_changed(Kind::Tools, None).unwrap(),
@@ -174,8 +267,16 @@ mod tests {
             ..Filter::default()
         };
         assert_eq!(
-            acknowledged(&id("7"), honoured),
+            acknowledged(&id("7"), &honoured),
             r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"notifications":{"toolsListChanged":true}}}"#
+        );
+        let honoured = Filter {
+            uris: vec!["x:\"1".to_owned(), "x:2".to_owned()],
+            ..Filter::default()
+        };
+        assert_eq!(
+            acknowledged(&id("\"\""), &honoured),
+            r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":""},"notifications":{"resourceSubscriptions":["x:\"1","x:2"]}}}"#
         );
         assert_eq!(
             subscription_ended(&id("7"), &Json::constant(r#"{"name":"n","version":"1"}"#)),

@@ -36,7 +36,8 @@ pub struct Request {
     /// Present if progress is wanted.
     pub progress_token: Option<ProgressToken>,
     /// The least severe log messages that are wanted; none at all without it. For legacy agents
-    /// [`super::legacy::DEFAULT_LOG_LEVEL`]: the level that they set is not kept (SPEC.md §12).
+    /// [`super::legacy::DEFAULT_LOG_LEVEL`], unless their session has set another: the node that
+    /// keeps its note puts that one into the context of the call, and passes log messages by it.
     pub log_level: Option<LogLevel>,
     /// Trace context to hand on.
     pub trace: Trace,

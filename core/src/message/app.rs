@@ -50,7 +50,7 @@ pub enum AppMessage {
         /// What kind of.
         task: Task,
     },
-    /// Something happened that agents may watch (SPEC.md §12).
+    /// Something happened that agents may watch.
     Notify {
         /// `notifications/resources/updated`.
         method: String,

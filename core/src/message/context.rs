@@ -102,6 +102,18 @@ impl CallContext {
         object.finish()
     }
 
+    /// The same context with another level. A text that is no context stays as it is.
+    #[must_use]
+    pub fn with_log_level(context: &Json, level: LogLevel) -> Json {
+        match Self::read(context) {
+            Ok(mut read) => {
+                read.log_level = Some(level);
+                read.to_json()
+            }
+            Err(_) => context.clone(),
+        }
+    }
+
     /// Reads its text.
     ///
     /// # Errors

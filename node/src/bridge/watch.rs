@@ -13,7 +13,7 @@ use clientmcp_proto::v1::{
     Elsewhere, NotHere, Replaced, SessionEnded, State, WatchEvent, WatchRequest, not_here,
 };
 use futures_util::stream;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tonic::Status;
 
@@ -23,14 +23,15 @@ use crate::asking::FRESH;
 use crate::limits;
 use crate::lookout::Lookout;
 use crate::places::{self, Place};
-use crate::registry::{Presence, PresenceWatch, StreamEnd};
+use crate::registry::{Presence, StreamEnd, Watching};
 use crate::state::NodeState;
 
 /// Begins to watch.
 pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Events, Status> {
     let client_id = client_id(&request.client_id)?;
     let session = session(&request.session_id);
-    let Ok(watching) = node.registry.watch(&client_id, session) else {
+    let uris = request.uris.clone();
+    let Ok(watching) = node.registry.watch(&client_id, session, uris) else {
         return Ok(only(Event::SessionEnded(SessionEnded {})));
     };
     let lookout = node.lookouts.of(&client_id);
@@ -38,9 +39,10 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
         node,
         session: session.map(str::to_owned),
         unreachable: super::unreachable(&request.unreachable),
-        presence: watching.presence,
-        end: watching.end,
+        watching,
         told: None,
+        connected: None,
+        gap: request.resumed,
         quiet_since: Instant::now(),
         age: FRESH,
         looks: lookout.looks(),
@@ -69,10 +71,13 @@ struct Watcher {
     node: Arc<NodeState>,
     session: Option<String>,
     unreachable: Vec<(MemberId, Incarnation)>,
-    presence: PresenceWatch,
-    end: Option<oneshot::Receiver<StreamEnd>>,
+    watching: Watching,
     /// The last state that was told.
     told: Option<State>,
+    /// The epoch of the last connection that was told.
+    connected: Option<u64>,
+    /// The app was away, or the stream was: what became of its resources is not known.
+    gap: bool,
     /// When something was told last.
     quiet_since: Instant,
     /// How old the record may be that is looked at next.
@@ -85,7 +90,7 @@ struct Watcher {
 
 /// What a watcher wakes for.
 enum Wake {
-    /// Something has changed here, or it is time to look again.
+    /// Something has changed here, a resource among it, or it is time to look again.
     Look,
     /// The session's stream has to end.
     End(StreamEnd),
@@ -105,6 +110,9 @@ impl Watcher {
             if event.is_some() {
                 return event;
             }
+            if let Some(params) = self.watching.updates.next() {
+                return Some(Event::ResourceUpdated(params));
+            }
             let last = match self.wake().await {
                 Wake::Look => continue,
                 Wake::End(StreamEnd::Replaced) => Event::Replaced(Replaced {}),
@@ -118,7 +126,7 @@ impl Watcher {
 
     /// What there is to tell, if anything.
     async fn look(&mut self) -> Option<Event> {
-        let state = match self.presence.current() {
+        let state = match self.watching.presence.current() {
             Presence::Here { epoch, hashes: h } => State {
                 epoch: epoch.0,
                 connected: true,
@@ -167,9 +175,23 @@ impl Watcher {
         if self.told.as_ref() == Some(&state) {
             return None;
         }
+        self.note_gap(&state);
         self.told = Some(state.clone());
         self.quiet_since = Instant::now();
         Some(Event::State(state))
+    }
+
+    /// After a gap, everything that is watched may have changed.
+    fn note_gap(&mut self, state: &State) {
+        if !state.connected {
+            self.gap = true;
+            return;
+        }
+        let before = self.connected.replace(state.epoch);
+        self.gap |= before.is_some_and(|before| before != state.epoch);
+        if std::mem::take(&mut self.gap) {
+            self.watching.update_all();
+        }
     }
 
     async fn wake(&mut self) -> Wake {
@@ -178,15 +200,22 @@ impl Watcher {
             .clamp(limits::WATCH_POLL_INTERVAL, limits::WATCH_POLL_MAX)
             .mul_f64(rand::random_range(1.0..1.5));
         let is_connected = self.told.as_ref().is_some_and(|told| told.connected);
+        let Watching {
+            presence,
+            end,
+            updates,
+            ..
+        } = &mut self.watching;
         let ended = async {
-            match &mut self.end {
+            match end {
                 Some(end) => end.await.unwrap_or(StreamEnd::Replaced),
                 None => std::future::pending().await,
             }
         };
         let (wake, age) = tokio::select! {
             end = ended => (Wake::End(end), FRESH),
-            () = self.presence.changed() => (Wake::Look, FRESH),
+            () = presence.changed() => (Wake::Look, FRESH),
+            () = updates.arrived() => (Wake::Look, FRESH),
             // An app that is still held here is watched here, until its socket ends.
             () = self.node.draining.cancelled(), if !is_connected => (Wake::Drain, FRESH),
             // While it is absent it may register elsewhere, which nobody tells this node: of all

@@ -16,7 +16,7 @@ use clientmcp_proto::v1::displace_response::Outcome;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::{displace_here, displacing, registration, release};
+use super::{displace_here, displacing, registration, release, remember_sessions_late};
 use crate::connection::{Connection, TakenOver};
 use crate::content::Registration;
 use crate::registry::NewerHolder;
@@ -69,6 +69,8 @@ async fn hold(
     tracing::info!(client_id = %connection.client_id, "registered without the store");
     match connection.take_over(claim, input, registration, false) {
         TakenOver::Settled => {
+            let client_id = connection.client_id.clone();
+            node.errand(remember_sessions_late(node.clone(), client_id));
             node.unwritten.notify_one();
             "provisional"
         }

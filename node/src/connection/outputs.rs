@@ -42,6 +42,14 @@ impl Connection {
                         link.log(id, log);
                     }
                 }
+                Output::ResourceUpdated { uri, params } => {
+                    let registry = &self.node.registry;
+                    registry.resource_updated(&self.client_id, &uri, params.bytes());
+                }
+                Output::ListWatched => {
+                    let uris = self.node.registry.watched(&self.client_id);
+                    state.channel.handle_watched(now, uris);
+                }
                 Output::Answer(id, outcome) => {
                     state.in_flight -= 1;
                     self.node.metrics.calls_in_flight.dec();

@@ -9,7 +9,7 @@ use clientmcp_core::channel::{CallRequest, Origin};
 use clientmcp_core::ids::{CallId, ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_core::json::Json;
 use clientmcp_core::mcp::version::Era;
-use clientmcp_core::message::Call as AppCall;
+use clientmcp_core::message::{Call as AppCall, CallContext};
 use clientmcp_core::registration::{ContentHash, Kind};
 use clientmcp_proto::link::CallKey;
 use clientmcp_proto::v1::outcome::Outcome as Word;
@@ -95,6 +95,7 @@ impl Link {
             }
             return None;
         }
+        delivery.note_log_level(node);
         let call = &mut delivery.request.call;
         call.deadline = call.deadline.saturating_sub(delivery.arrived.elapsed());
         let again = delivery.request.call.attempt > 0;
@@ -296,6 +297,16 @@ impl Delivery {
 
     fn deadline(&self) -> Instant {
         self.arrived + self.request.call.deadline
+    }
+
+    /// A session that has set the level of its log messages gets them by that.
+    fn note_log_level(&mut self, node: &NodeState) {
+        let session = self.session.as_deref();
+        let noted = session.and_then(|session| node.registry.log_level(&self.client_id, session));
+        if let Some(level) = noted {
+            let call = &mut self.request.call;
+            call.context = CallContext::with_log_level(&call.context, level);
+        }
     }
 
     /// Whether its agent has cancelled it while its app was looked for.

@@ -1,15 +1,14 @@
 //! What the table has of one client ID.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::InstanceId;
 use tokio::sync::watch;
 
-use super::sessions::Stream;
+use super::sessions::Sessions;
+use super::watches::Watch;
 use super::{Holding, NewerHolder, Presence};
-use crate::limits;
 
 /// One client ID.
 #[derive(Debug, Default)]
@@ -23,12 +22,12 @@ pub(super) struct Entry {
     pub(super) changing: usize,
     /// Watches of the presence.
     pub(super) watching: usize,
-    /// Legacy sessions that were ended: bounded, the oldest are forgotten first.
-    ended_sessions: HashSet<Arc<str>>,
-    /// The same in their order.
-    ended_order: VecDeque<Arc<str>>,
-    /// The GET stream of each legacy session.
-    pub(super) streams: HashMap<Box<str>, Stream>,
+    /// What is noted of legacy sessions.
+    pub(super) sessions: Sessions,
+    /// Streams that watch it, in the order in which they came; a session has one.
+    pub(super) watches: BTreeMap<u64, Watch>,
+    /// Numbers the streams.
+    pub(super) numbers: u64,
     /// There once somebody watches.
     presence: Option<watch::Sender<Presence>>,
 }
@@ -43,23 +42,6 @@ impl Entry {
         if epoch >= self.seen {
             self.seen = epoch;
             self.newest = Some(instance.clone());
-        }
-    }
-
-    pub(super) fn is_ended(&self, session: &str) -> bool {
-        self.ended_sessions.contains(session)
-    }
-
-    pub(super) fn end_session(&mut self, session: &str) {
-        let session: Arc<str> = session.into();
-        if !self.ended_sessions.insert(session.clone()) {
-            return;
-        }
-        self.ended_order.push_back(session);
-        if self.ended_order.len() > limits::ENDED_SESSIONS
-            && let Some(oldest) = self.ended_order.pop_front()
-        {
-            self.ended_sessions.remove(&oldest);
         }
     }
 

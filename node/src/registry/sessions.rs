@@ -1,68 +1,130 @@
-//! Legacy sessions: which were ended, and the one stream that each has.
+//! What is noted of legacy sessions: that they were ended, or what they have asked for.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use clientmcp_core::ids::ClientId;
-use tokio::sync::oneshot;
+use clientmcp_core::message::LogLevel;
+use clientmcp_core::session_note::{SessionChange, SessionNote, TooMany};
 
-use super::{PresenceWatch, Registry, SessionWasEnded};
+use super::watches::StreamEnd;
+use super::{Registry, SessionWasEnded};
+use crate::limits;
 
-/// Why a session's stream ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
-    /// The session has a newer stream.
-    Replaced,
-    /// The session was ended.
-    SessionEnded,
+/// The notes of one client ID: bounded, the oldest are forgotten first.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    notes: HashMap<Arc<str>, SessionNote>,
+    order: VecDeque<Arc<str>>,
 }
 
-/// The present stream of a session.
-#[derive(Debug)]
-pub(super) struct Stream {
-    end: oneshot::Sender<StreamEnd>,
-}
+impl Sessions {
+    pub(super) fn get(&self, session: &str) -> Option<&SessionNote> {
+        self.notes.get(session)
+    }
 
-/// A stream that watches a client ID.
-#[derive(Debug)]
-pub(crate) struct Watching {
-    /// The presence of the client ID.
-    pub(crate) presence: PresenceWatch,
-    /// Resolves when the stream has to end. `None`: it belongs to no session.
-    pub(crate) end: Option<oneshot::Receiver<StreamEnd>>,
+    pub(super) fn is_ended(&self, session: &str) -> bool {
+        self.get(session).is_some_and(|note| note.ended)
+    }
+
+    /// Notes what stands from here on. A session that was ended stays so.
+    fn put(&mut self, session: &str, note: SessionNote) {
+        if let Some(before) = self.notes.get_mut(session) {
+            if !before.ended {
+                *before = note;
+            }
+            return;
+        }
+        let session: Arc<str> = session.into();
+        self.notes.insert(session.clone(), note);
+        self.order.push_back(session);
+        if self.order.len() > limits::SESSIONS_NOTED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.notes.remove(&oldest);
+        }
+    }
 }
 
 impl Registry {
-    /// Begins to watch. A session's earlier stream ends.
-    pub(crate) fn watch(
-        self: &Arc<Self>,
+    /// What is noted of a session.
+    pub(crate) fn session_note(&self, client_id: &ClientId, session: &str) -> Option<SessionNote> {
+        let entries = self.lock();
+        entries.get(client_id)?.sessions.get(session).cloned()
+    }
+
+    /// The level that a session has set.
+    pub(crate) fn log_level(&self, client_id: &ClientId, session: &str) -> Option<LogLevel> {
+        let entries = self.lock();
+        let note = entries.get(client_id)?.sessions.get(session)?;
+        note.log_level
+    }
+
+    /// Changes what is noted of a session, and gives the whole note. Where nothing is known of
+    /// the client ID, nothing is noted.
+    ///
+    /// # Errors
+    /// [`TooMany`].
+    pub(crate) fn change_session(
+        &self,
         client_id: &ClientId,
-        session: Option<&str>,
-    ) -> Result<Watching, SessionWasEnded> {
-        let presence = self.presence(client_id);
-        let Some(session) = session else {
-            return Ok(Watching {
-                presence,
-                end: None,
-            });
-        };
+        session: &str,
+        change: &SessionChange,
+    ) -> Result<SessionNote, TooMany> {
         let mut entries = self.lock();
-        let entry = entries.entry(client_id.clone()).or_default();
-        if entry.is_ended(session) {
-            drop(entries);
-            return Err(SessionWasEnded);
-        }
-        let (end, ended) = oneshot::channel();
-        entry.streams.retain(|_, stream| !stream.end.is_closed());
-        let before = entry.streams.insert(session.into(), Stream { end });
+        let Some(entry) = entries.get_mut(client_id) else {
+            let mut note = SessionNote::default();
+            return note.change(change).map(|()| note);
+        };
+        let before = entry.sessions.get(session);
+        let mut note = before.cloned().unwrap_or_default();
+        note.change(change)?;
+        entry.sessions.put(session, note.clone());
+        let told = entry.watch_changed();
         drop(entries);
-        if let Some(before) = before {
-            // Its receiver may have gone in this moment.
-            let _ = before.end.send(StreamEnd::Replaced);
+        told.tell();
+        Ok(note)
+    }
+
+    /// Takes over what the store has noted: from here on this node answers for the sessions.
+    pub(crate) fn replace_sessions(&self, client_id: &ClientId, notes: Vec<(String, SessionNote)>) {
+        self.note_sessions(client_id, notes, |sessions| {
+            *sessions = Sessions::default();
+        });
+    }
+
+    /// The same, late: what was noted here meanwhile stands.
+    pub(crate) fn complete_sessions(
+        &self,
+        client_id: &ClientId,
+        mut notes: Vec<(String, SessionNote)>,
+    ) {
+        self.note_sessions(client_id, Vec::new(), |sessions| {
+            notes.retain(|(session, note)| note.ended || sessions.get(session).is_none());
+            for (session, note) in notes {
+                sessions.put(&session, note);
+            }
+        });
+    }
+
+    fn note_sessions(
+        &self,
+        client_id: &ClientId,
+        notes: Vec<(String, SessionNote)>,
+        first: impl FnOnce(&mut Sessions),
+    ) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.get_mut(client_id) else {
+            return;
+        };
+        first(&mut entry.sessions);
+        for (session, note) in notes {
+            entry.sessions.put(&session, note);
         }
-        Ok(Watching {
-            presence,
-            end: Some(ended),
-        })
+        entry.end_streams_of_ended_sessions();
+        let told = entry.watch_changed();
+        drop(entries);
+        told.tell();
     }
 
     /// Remembers that a session was ended, and ends its stream. Where nothing is known of the
@@ -72,12 +134,24 @@ impl Registry {
         let Some(entry) = entries.get_mut(client_id) else {
             return;
         };
-        entry.end_session(session);
-        let stream = entry.streams.remove(session);
+        entry.sessions.put(session, SessionNote::ended());
+        entry.end_stream(session, StreamEnd::SessionEnded);
+        let told = entry.watch_changed();
         drop(entries);
-        if let Some(stream) = stream {
-            // Its receiver may have gone in this moment.
-            let _ = stream.end.send(StreamEnd::SessionEnded);
+        told.tell();
+    }
+
+    /// Whether a session was ended, as far as is known here.
+    ///
+    /// # Errors
+    /// [`SessionWasEnded`].
+    pub(super) fn check_session(
+        entry: &super::entry::Entry,
+        session: Option<&str>,
+    ) -> Result<(), SessionWasEnded> {
+        match session {
+            Some(session) if entry.sessions.is_ended(session) => Err(SessionWasEnded),
+            _ => Ok(()),
         }
     }
 }

@@ -13,6 +13,7 @@ mod links;
 mod moving;
 mod redelivery;
 mod registering;
+mod resources;
 mod secrecy;
 mod sessions;
 mod slow_readers;

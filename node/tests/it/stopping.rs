@@ -26,10 +26,9 @@ async fn everything_ends_in_order_and_in_time() {
     let router = Router::connect(&node, "node-1", &world.secrets).await;
     let mut link = router.link().await;
     let request = router.signed(WatchRequest {
-        unreachable: Vec::new(),
         target: router.target(),
         client_id: CLIENT.into(),
-        session_id: String::new(),
+        ..WatchRequest::default()
     });
     let watch = router.client.clone().watch(request).await;
     let mut watch = watch.unwrap().into_inner();

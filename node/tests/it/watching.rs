@@ -15,10 +15,10 @@ struct Watch(Streaming<WatchEvent>);
 impl Watch {
     async fn begin(router: &Router, session: &str) -> Self {
         let request = router.signed(WatchRequest {
-            unreachable: Vec::new(),
             target: router.target(),
             client_id: CLIENT.into(),
             session_id: session.into(),
+            ..WatchRequest::default()
         });
         let stream = router.client.clone().watch(request).await;
         Self(stream.unwrap().into_inner())
@@ -161,7 +161,7 @@ async fn watches_of_an_absent_client_id_share_what_is_read() {
     });
     let watching: Vec<_> = watching.collect();
     let reads = || {
-        let (records, sessions) = (Operation::Record, Operation::EndedSessions);
+        let (records, sessions) = (Operation::Record, Operation::Sessions);
         (world.store.calls(records), world.store.calls(sessions))
     };
     let before = reads();

@@ -1,4 +1,4 @@
-//! GET: the stream of a legacy session, on which changes of lists are told.
+//! GET: the stream of a legacy session, on which changes of lists and resources are told.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::stream::Stream;
 use crate::authorize;
 use crate::body::Response;
 use crate::gateway::{Gateway, unix_seconds};
-use crate::watch::Watching;
+use crate::watch::{Watcher, Watching};
 
 /// Opens the stream of a session; a newer one ends it.
 pub(super) async fn answer(
@@ -30,8 +30,13 @@ pub(super) async fn answer(
     let seen = described.offer().hashes;
     let stream = Stream {
         gateway: gateway.clone(),
-        watching: Watching::new(&gateway.placement, client_id, Some(session.key), seen),
-        filter: Filter::ALL,
+        watching: Watching::new(
+            &gateway.placement,
+            client_id,
+            Watcher::Session(session.key),
+            seen,
+        ),
+        filter: Filter::all_lists(),
         subscription: None,
         first: Bytes::from_static(sse::COMMENT),
         last: None,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use clientmcp_core::json::Json;
 use clientmcp_core::mcp::body;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::header::SESSION_ID;
 use clientmcp_core::mcp::legacy::{self, Initialize, Notice};
 use clientmcp_core::mcp::local;
+use clientmcp_core::mcp::request::Request;
 use clientmcp_core::mcp::session::Session;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -56,6 +58,23 @@ pub(super) async fn notice(
         }
         Notice::Other => check_session(asking, session).await,
     }
+}
+
+/// What a session asks for is noted; `None` if it asks for something else.
+pub(super) async fn change(asking: &Asking, request: &Request) -> Option<Answer> {
+    // Only sessions have these methods.
+    let session = request.session.as_ref()?;
+    let change = match legacy::session_change(request)? {
+        Ok(change) => change,
+        Err(error) => return Some(error.into()),
+    };
+    let client_id = asking.grant.client_id();
+    Some(
+        match sessions::change(&asking.gateway, client_id, session, change).await {
+            Ok(()) => Answer::ok(body::result(&request.id, Json::EMPTY_OBJECT.as_str())),
+            Err(error) => request.refuse(error).into(),
+        },
+    )
 }
 
 /// Makes sure that a session was not ended.

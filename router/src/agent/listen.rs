@@ -9,7 +9,7 @@ use clientmcp_core::mcp::sse;
 use super::Asking;
 use super::stream::Stream;
 use crate::body::Response;
-use crate::watch::Watching;
+use crate::watch::{Watcher, Watching};
 
 /// Opens a subscription.
 pub(super) async fn answer(asking: &Asking, request: &Request) -> Result<Response, RpcError> {
@@ -19,11 +19,16 @@ pub(super) async fn answer(asking: &Asking, request: &Request) -> Result<Respons
     let described = asking.gateway.registrations.describe(client_id, None).await;
     let offer = described.map_err(|error| refuse(error.into()))?.offer();
     let filter = Filter::honoured(request, &offer)?;
-    let acknowledged = notification::acknowledged(&request.id, filter);
+    let acknowledged = notification::acknowledged(&request.id, &filter);
     let ended = notification::subscription_ended(&request.id, &offer.rest.server_info);
     let stream = Stream {
         gateway: asking.gateway.clone(),
-        watching: Watching::new(&asking.gateway.placement, client_id, None, offer.hashes),
+        watching: Watching::new(
+            &asking.gateway.placement,
+            client_id,
+            Watcher::Subscription(filter.uris.clone()),
+            offer.hashes,
+        ),
         filter,
         subscription: Some(request.id.clone()),
         first: sse::event(&acknowledged),

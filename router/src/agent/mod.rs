@@ -111,9 +111,7 @@ impl Asking {
         if request.method == Method::Listen {
             return listen::answer(self, &request).await;
         }
-        if !request.method.is_call()
-            && let Some(answer) = lists::answer(self, &request).await
-        {
+        if let Some(answer) = self.answer_here(&request).await {
             return Ok(respond::deliver(answer, self.accept));
         }
         let call = call::of(self, &request);
@@ -122,12 +120,21 @@ impl Asking {
 
     /// The answer to one request of a batch; `None` if there is none.
     async fn entry(&self, request: Arc<Request>) -> Option<Answer> {
-        if !request.method.is_call()
-            && let Some(answer) = lists::answer(self, &request).await
-        {
+        if let Some(answer) = self.answer_here(&request).await {
             return Some(answer);
         }
         respond::collect(call::of(self, &request), request).await
+    }
+
+    /// The answer to a request that needs no app; `None` for those that do.
+    async fn answer_here(&self, request: &Request) -> Option<Answer> {
+        if request.method.is_call() {
+            return None;
+        }
+        match legacy::change(self, request).await {
+            Some(answer) => Some(answer),
+            None => lists::answer(self, request).await,
+        }
     }
 }
 

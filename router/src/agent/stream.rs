@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use clientmcp_core::json::Json;
 use clientmcp_core::limits::TOKEN_LEEWAY_S;
 use clientmcp_core::mcp::listen::Filter;
 use clientmcp_core::mcp::message::RequestId;
@@ -75,8 +76,14 @@ impl Stream {
                         }
                     }
                 }
-                // Nobody can have asked for them yet (SPEC.md §12).
-                Sight::ResourceUpdated(_) => {}
+                Sight::ResourceUpdated(params) => {
+                    // The node has it from the app, and has checked it.
+                    if let Ok(params) = Json::trusted(params) {
+                        let subscription = self.subscription.as_ref();
+                        let notice = notification::resource_updated(&params, subscription);
+                        pieces.send(sse::event(&notice)).await;
+                    }
+                }
                 Sight::Ended => return,
             }
         }

@@ -139,7 +139,6 @@ async fn progress_starts_the_stream_and_only_grows() {
             for progress in ["1", "2", "2", "1.5", "3.25"] {
                 arrival.progress(&format!(r#"{{"progress":{progress},"total":10}}"#));
             }
-            arrival.log(r#"{"level":"debug","data":"hidden"}"#);
             arrival.log(r#"{"level":"info","logger":"l","data":{"a":1}}"#);
             arrival.result(RESULT);
             arrival.progress(r#"{"progress":9}"#);

@@ -80,6 +80,65 @@ async fn a_session_answers_what_it_declared() {
 }
 
 #[tokio::test]
+async fn what_a_session_asks_for_is_noted_at_its_node() {
+    use clientmcp_proto::v1::change_session_request::Change;
+
+    let cluster = Cluster::start().await;
+    let session = cluster.session("2025-06-18").await;
+    let ask = async |method: &str, params: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        cluster.send(&Request::legacy(&session, &body)).await
+    };
+    for (method, params) in [
+        ("logging/setLevel", r#"{"level":"error"}"#),
+        ("resources/subscribe", r#"{"uri":"x:\u0031"}"#),
+        ("resources/unsubscribe", r#"{"uri":"x:1"}"#),
+    ] {
+        let answer = ask(method, params).await;
+        assert_eq!(
+            (answer.status, &answer.json()["result"]),
+            (200, &json!({})),
+            "{method}"
+        );
+    }
+    let changes: Vec<_> = cluster
+        .node()
+        .script()
+        .changes
+        .drain(..)
+        .map(|it| it.1)
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            Change::LogLevel("error".to_owned()),
+            Change::Subscribe("x:1".to_owned()),
+            Change::Unsubscribe("x:1".to_owned()),
+        ]
+    );
+    for (method, params) in [
+        ("logging/setLevel", r#"{"level":"loud"}"#),
+        ("resources/subscribe", "{}"),
+        ("resources/unsubscribe", r#"{"uri":1}"#),
+    ] {
+        let answer = ask(method, params).await;
+        assert_eq!((answer.status, answer.code()), (200, -32_602), "{method}");
+    }
+    cluster.node().script().room_for_changes = 0;
+    let answer = ask("resources/subscribe", r#"{"uri":"x:1"}"#).await;
+    assert_eq!((answer.status, answer.code()), (200, -32_602));
+    // Modern agents subscribe otherwise.
+    for method in [
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ] {
+        let answer = cluster.send(&Request::modern("1", method, "")).await;
+        assert_eq!((answer.status, answer.code()), (404, -32_601), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn an_ended_session_is_unknown_to_everything() {
     let cluster = Cluster::start().await;
     let session = cluster.session("2025-11-25").await;

@@ -52,6 +52,36 @@ async fn a_subscription_is_acknowledged_first_and_tagged_always() {
 }
 
 #[tokio::test]
+async fn updates_of_resources_are_told_under_their_subscription() {
+    let cluster = Cluster::start().await;
+    let resources = r#"{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"t"}]}"#;
+    cluster.node().script().resources = resources.to_owned();
+    let mut stream = listen(&cluster, "\"s\"").await;
+    let first = stream.event().await.unwrap();
+    assert_eq!(
+        first["params"]["notifications"],
+        json!({"toolsListChanged": true, "resourceSubscriptions": ["a:b"]})
+    );
+    cluster.node().watched_by(1).await;
+    let asked = cluster.node().script().watches[0].clone();
+    assert_eq!((asked.uris, asked.resumed), (vec!["a:b".to_owned()], false));
+    cluster.node().update(r#"{"uri":"a:b", "n":1.0}"#).await;
+    let update = stream.event().await.unwrap();
+    assert_eq!(update["method"], "notifications/resources/updated");
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
+    assert_eq!(
+        update["params"],
+        json!({"_meta": meta, "uri": "a:b", "n": 1.0})
+    );
+
+    // What happens while nobody watches is not known: the node is told so.
+    cluster.node().break_watches();
+    cluster.node().watched_by(1).await;
+    let asked = cluster.node().script().watches[1].clone();
+    assert_eq!((asked.uris, asked.resumed), (vec!["a:b".to_owned()], true));
+}
+
+#[tokio::test]
 async fn each_change_is_told_once_across_losses_and_moves() {
     let cluster = Cluster::with(2, |_| {}).await;
     let (owner, other) = cluster.owner_and_other();

@@ -15,14 +15,15 @@ use clientmcp_core::claim::{Claim, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
+use clientmcp_core::session_note::SessionNote;
 use clientmcp_core::tick::Tick;
 use tokio::time::Instant;
 
 use self::entry::Entry;
 use super::arbiter::Arbiter;
 use super::{
-    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, Record,
-    Restored, Store, StoreError,
+    Beat, ClaimRequest, Claimed, Departure, Joined, Record, Restored, SESSION_TTL_MAX, SESSIONS,
+    Store, StoreError,
 };
 use crate::member::{Lease, Member, ObservedMember, Standing};
 
@@ -40,7 +41,7 @@ struct State {
     members: BTreeMap<MemberId, Entry>,
     clients: HashMap<ClientId, Client>,
     content: HashMap<ContentHash, (Bytes, Instant)>,
-    ended: HashMap<ClientId, BTreeMap<String, Instant>>,
+    sessions: HashMap<ClientId, BTreeMap<String, (SessionNote, Instant)>>,
 }
 
 #[derive(Debug)]
@@ -122,8 +123,8 @@ impl State {
         let now = now();
         self.clients.retain(|_, record| record.expires > now);
         self.content.retain(|_, (_, expires)| *expires > now);
-        self.ended.retain(|_, sessions| {
-            sessions.retain(|_, expires| *expires > now);
+        self.sessions.retain(|_, sessions| {
+            sessions.retain(|_, (_, expires)| *expires > now);
             !sessions.is_empty()
         });
     }
@@ -301,30 +302,41 @@ impl Store for MemoryStore {
         Ok(living.map(|(content, _)| content.clone()))
     }
 
-    async fn end_session(
+    async fn note_session(
         &self,
         client_id: &ClientId,
         session: &str,
+        note: &SessionNote,
         ttl: Duration,
     ) -> Result<(), StoreError> {
         let mut state = self.state();
-        let sessions = state.ended.entry(client_id.clone()).or_default();
-        let ttl = ttl.min(ENDED_SESSION_TTL_MAX);
-        sessions.insert(session.to_owned(), now() + ttl);
-        if sessions.len() > ENDED_SESSIONS {
-            let soonest = sessions.iter().min_by_key(|(_, until)| **until);
+        let sessions = state.sessions.entry(client_id.clone()).or_default();
+        let now = now();
+        let before = sessions.get(session).filter(|(_, until)| *until > now);
+        if before.is_some_and(|(before, _)| before.ended) && !note.ended {
+            return Ok(());
+        }
+        let until = now + ttl.min(SESSION_TTL_MAX);
+        sessions.insert(session.to_owned(), (note.clone(), until));
+        if sessions.len() > SESSIONS {
+            let soonest = sessions.iter().min_by_key(|(_, (_, until))| *until);
             let soonest = soonest.map(|(name, _)| name.clone());
             soonest.and_then(|name| sessions.remove(&name));
         }
         Ok(())
     }
 
-    async fn ended_sessions(&self, client_id: &ClientId) -> Result<Vec<String>, StoreError> {
+    async fn sessions(
+        &self,
+        client_id: &ClientId,
+    ) -> Result<Vec<(String, SessionNote)>, StoreError> {
         let now = now();
         let state = self.state();
-        let sessions = state.ended.get(client_id).into_iter().flatten();
-        let ended = sessions.filter(|(_, until)| **until > now);
-        Ok(ended.map(|(session, _)| session.clone()).collect())
+        let sessions = state.sessions.get(client_id).into_iter().flatten();
+        let noted = sessions.filter(|(_, (_, until))| *until > now);
+        Ok(noted
+            .map(|(session, (note, _))| (session.clone(), note.clone()))
+            .collect())
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

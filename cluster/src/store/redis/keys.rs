@@ -12,9 +12,10 @@ pub(super) fn client(client_id: &ClientId) -> String {
     format!("clientmcp:client:{{{client_id}}}")
 }
 
-/// The ended sessions of a client ID: a sorted set, by the time when each may be forgotten.
-pub(super) fn ended(client_id: &ClientId) -> String {
-    format!("clientmcp:ended:{{{client_id}}}")
+/// What is noted of the sessions of a client ID: a hash, session to the time when it may be
+/// forgotten and the note.
+pub(super) fn sessions(client_id: &ClientId) -> String {
+    format!("clientmcp:sessions:{{{client_id}}}")
 }
 
 /// One kind's content: a string.

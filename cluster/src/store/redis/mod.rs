@@ -16,16 +16,18 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
+use clientmcp_core::json::Json;
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes, Kind};
+use clientmcp_core::session_note::SessionNote;
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, ScriptInvocation};
 
 use self::connection::Connection;
 use self::reply::{Fields, digits, hex};
 use self::scripts::{RENEW, Scripts};
 use super::{
-    Beat, ClaimRequest, Claimed, Departure, ENDED_SESSION_TTL_MAX, ENDED_SESSIONS, Joined, NONCES,
-    Record, Restored, Store, StoreError,
+    Beat, ClaimRequest, Claimed, Departure, Joined, NONCES, Record, Restored, SESSION_TTL_MAX,
+    SESSIONS, Store, StoreError,
 };
 use crate::member::{Lease, Member, ObservedMember};
 
@@ -266,21 +268,35 @@ impl Store for RedisStore {
         Ok(content.map(Bytes::from))
     }
 
-    async fn end_session(
+    async fn note_session(
         &self,
         client_id: &ClientId,
         session: &str,
+        note: &SessionNote,
         ttl: Duration,
     ) -> Result<(), StoreError> {
-        let mut script = self.scripts.end_session.key(keys::ended(client_id));
-        let ttl = ttl.min(ENDED_SESSION_TTL_MAX);
-        script.arg(session).arg(ms(ttl)).arg(ENDED_SESSIONS);
+        let mut script = self.scripts.note_session.key(keys::sessions(client_id));
+        script
+            .arg(session)
+            .arg(note.to_json().as_str())
+            .arg(ms(ttl.min(SESSION_TTL_MAX)))
+            .arg(SESSIONS)
+            .arg(SessionNote::ended().to_json().as_str());
         self.invoke(&script).await
     }
 
-    async fn ended_sessions(&self, client_id: &ClientId) -> Result<Vec<String>, StoreError> {
-        let script = self.scripts.ended_sessions.key(keys::ended(client_id));
-        self.invoke(&script).await
+    async fn sessions(
+        &self,
+        client_id: &ClientId,
+    ) -> Result<Vec<(String, SessionNote)>, StoreError> {
+        let script = self.scripts.sessions.key(keys::sessions(client_id));
+        let notes: Vec<(String, String)> = self.invoke(&script).await?;
+        let read = |(session, note): (String, String)| {
+            let note = Json::parse(note).and_then(|note| SessionNote::read(&note));
+            let note = note.map_err(|error| StoreError::Corrupt(error.to_string()))?;
+            Ok((session, note))
+        };
+        notes.into_iter().map(read).collect()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

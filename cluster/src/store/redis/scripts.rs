@@ -16,8 +16,8 @@ pub(super) struct Scripts {
     pub(super) record: Script,
     pub(super) put: Script,
     pub(super) touch: Script,
-    pub(super) end_session: Script,
-    pub(super) ended_sessions: Script,
+    pub(super) note_session: Script,
+    pub(super) sessions: Script,
 }
 
 /// The source of `renew.lua` with what goes in front of it.
@@ -47,8 +47,8 @@ impl Scripts {
             record: script!("clock" "holder" "record"),
             put: script!("put"),
             touch: script!("touch"),
-            end_session: script!("clock" "end_session"),
-            ended_sessions: script!("clock" "ended_sessions"),
+            note_session: script!("clock" "note_session"),
+            sessions: script!("clock" "sessions"),
         }
     }
 }

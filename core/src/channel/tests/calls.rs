@@ -198,7 +198,7 @@ fn progress_grows_and_belongs_to_a_call_in_flight_that_wants_it() {
     let mut unwanted = request(2);
     unwanted.call.context = Json::EMPTY_OBJECT;
     assert_eq!(script.channel.call(script.now, unwanted), Ok(Taken::Begun));
-    let text = call_text(2, 120_000).replace(r#"{"progress":true}"#, "{}");
+    let text = call_text(2, 120_000).replace(r#"{"progress":true,"logLevel":"debug"}"#, "{}");
     script.sends(&[&text]).says(&[Output::Dispatched(id(2))]);
     script
         .app(r##"{"type":"progress","id":"#2","progress":1}"##)
@@ -214,6 +214,36 @@ fn logs_pass_while_their_call_runs() {
         .app(r##"{"type":"log","id":"#2","level":"info","data":1}"##);
     let log = json(r#"{"level":"info","logger":"l","data":[1.0]}"#);
     script.says(&[Output::Log(id(1), log)]);
+}
+
+#[test]
+fn logs_pass_at_and_above_the_level_that_the_agent_wants() {
+    for (context, passes) in [
+        ("{}", [false, false, false]),
+        (r#"{"logLevel":"debug"}"#, [true, true, true]),
+        (r#"{"logLevel":"info"}"#, [false, true, true]),
+        (r#"{"logLevel":"error"}"#, [false, false, true]),
+        (r#"{"logLevel":"emergency"}"#, [false, false, false]),
+        (
+            r#"{"logLevel":"of a later version"}"#,
+            [false, false, false],
+        ),
+    ] {
+        let mut script = Script::registered();
+        let mut call = request(1);
+        call.call.context = json(context);
+        assert_eq!(script.channel.call(script.now, call), Ok(Taken::Begun));
+        assert!(script.channel.poll_transmit(script.now).is_some());
+        script.says(&[Output::Dispatched(id(1))]);
+        for (level, passes) in ["debug", "info", "alert"].into_iter().zip(passes) {
+            script.app(&format!(
+                r##"{{"type":"log","id":"#1","level":"{level}","data":1}}"##
+            ));
+            let log = json(&format!(r#"{{"level":"{level}","data":1}}"#));
+            let expected = passes.then_some(Output::Log(id(1), log));
+            script.says(expected.as_slice());
+        }
+    }
 }
 
 #[test]

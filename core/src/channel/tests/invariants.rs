@@ -202,7 +202,12 @@ impl Ledger {
                 );
                 self.ended = true;
             }
-            Output::LookUp(_) | Output::Claim(_) | Output::Registered(_) | Output::Verify(_) => {}
+            Output::LookUp(_)
+            | Output::Claim(_)
+            | Output::Registered(_)
+            | Output::Verify(_)
+            | Output::ResourceUpdated { .. }
+            | Output::ListWatched => {}
         }
     }
 }

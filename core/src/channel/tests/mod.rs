@@ -6,3 +6,4 @@ mod loss;
 mod redelivery;
 mod registering;
 mod script;
+mod watched;

@@ -189,7 +189,7 @@ pub(super) fn request(n: u128) -> CallRequest {
             deadline: Duration::from_secs(120),
             traceparent: None,
             tracestate: None,
-            context: json(r#"{"progress":true}"#),
+            context: json(r#"{"progress":true,"logLevel":"debug"}"#),
         },
         era: Era::Modern,
         instance: None,
@@ -213,7 +213,7 @@ pub(super) fn legacy(n: u128, request_id: &str) -> CallRequest {
 /// The text of [`request`] as the app gets it.
 pub(super) fn call_text(n: u128, deadline_ms: u64) -> String {
     format!(
-        r##"{{"type":"call","id":"#{n}","rootId":"#{n}","round":0,"attempt":0,"method":"tools/call","params":{{"name":"t"}},"context":{{"progress":true}},"deadlineMs":{deadline_ms}}}"##
+        r##"{{"type":"call","id":"#{n}","rootId":"#{n}","round":0,"attempt":0,"method":"tools/call","params":{{"name":"t"}},"context":{{"progress":true,"logLevel":"debug"}},"deadlineMs":{deadline_ms}}}"##
     )
 }
 

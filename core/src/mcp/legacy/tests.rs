@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use serde_json::json;
 
 use super::*;
 use crate::mcp::message::{Incoming, Message};
@@ -204,13 +205,47 @@ fn a_cancellation_names_a_request_by_its_typed_id() {
 }
 
 #[test]
-fn levels_have_names() {
-    let level = |params: &str| {
-        set_level(&Params::read(Some(Json::parse(params.to_owned()).unwrap())).unwrap())
+fn a_session_changes_by_what_its_requests_say() {
+    let change = |method, params: serde_json::Value| {
+        let request = crate::mcp::fixture::request(Version::V2025_11_25, method, &params);
+        let change = session_change(&request).unwrap();
+        change.map_err(|error| {
+            assert_eq!(error.id.unwrap().as_json(), "7");
+            (error.status.as_u16(), error.code)
+        })
     };
-    assert_eq!(level(r#"{"level":"debug"}"#).unwrap(), LogLevel::Debug);
-    for odd in ["{}", r#"{"level":"loud"}"#, r#"{"level":3}"#] {
-        let error = level(odd).unwrap_err();
-        assert_eq!((error.code, error.status.as_u16()), (-32_602, 200));
+    let uri = || "x:1".to_owned();
+    for (method, params, expected) in [
+        (
+            Method::SetLevel,
+            json!({"level": "debug"}),
+            SessionChange::LogLevel(LogLevel::Debug),
+        ),
+        (
+            Method::Subscribe,
+            json!({"uri": "x:1"}),
+            SessionChange::Subscribe(uri()),
+        ),
+        (
+            Method::Unsubscribe,
+            json!({"uri": "x:1"}),
+            SessionChange::Unsubscribe(uri()),
+        ),
+    ] {
+        assert_eq!(change(method, params), Ok(expected));
     }
+    let long = "x".repeat(limits::URI_BYTES + 1);
+    for (method, params) in [
+        (Method::SetLevel, json!({})),
+        (Method::SetLevel, json!({"level": "loud"})),
+        (Method::SetLevel, json!({"level": 3})),
+        (Method::Subscribe, json!({})),
+        (Method::Subscribe, json!({"uri": 5})),
+        (Method::Unsubscribe, json!({"uri": null})),
+        (Method::Subscribe, json!({"uri": long})),
+    ] {
+        assert_eq!(change(method, params), Err((200, -32_602)));
+    }
+    let list = crate::mcp::fixture::request(Version::V2025_11_25, Method::Ping, &json!({}));
+    assert_eq!(session_change(&list), None);
 }

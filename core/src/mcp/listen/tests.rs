@@ -28,7 +28,21 @@ fn what_the_app_lacks_is_not_honoured() {
     let mut full = bare_offer();
     full.hashes.prompts = full.hashes.tools;
     full.hashes.resources = full.hashes.tools;
-    assert_eq!(honoured(all, &full), Ok(Filter::ALL));
+    let everything = Filter {
+        uris: vec!["a:b".to_owned()],
+        ..Filter::all_lists()
+    };
+    assert_eq!(honoured(all, &full), Ok(everything));
+    let long = format!("a:{}", "b".repeat(limits::URI_BYTES));
+    let many: Vec<String> = (0..=limits::WATCHED_PER_STREAM)
+        .map(|n| format!("x:{n}"))
+        .collect();
+    let asked = |uris: &[String]| {
+        let params = json!({"notifications": {"resourceSubscriptions": uris}});
+        honoured(params, &full).unwrap().uris
+    };
+    assert_eq!(asked(&["a:b".to_owned(), long, "a:b".to_owned()]), ["a:b"]);
+    assert_eq!(asked(&many), many[..limits::WATCHED_PER_STREAM]);
     let none = json!({"notifications": {"promptsListChanged": true, "x": 1}});
     assert_eq!(honoured(none, &bare_offer()), Ok(Filter::default()));
     for odd in [
@@ -53,7 +67,7 @@ fn a_filter_tells_kinds_apart() {
         [true, false, false, false]
     );
     assert_eq!(
-        Kind::ALL.map(|kind| Filter::ALL.wants(kind)),
+        Kind::ALL.map(|kind| Filter::all_lists().wants(kind)),
         [true, true, true, false]
     );
 }

@@ -18,8 +18,8 @@ fn legacy_agents_find_nothing_where_there_is_nothing() {
     let legacy = Version::V2025_11_25;
     for (method, params, expected) in [
         (Method::Ping, json!({}), "{}"),
-        (Method::SetLevel, json!({"level": "debug"}), "{}"),
-        (Method::SetLevel, json!({"level": "loud"}), "200 -32602"),
+        (Method::SetLevel, json!({"level": "debug"}), "not here"),
+        (Method::Subscribe, json!({"uri": "x:1"}), "not here"),
         (Method::ListTools, json!({}), r#"{"tools":[]}"#),
         (Method::ListPrompts, json!({}), r#"{"prompts":[]}"#),
         (Method::ListResources, json!({}), r#"{"resources":[]}"#),
@@ -84,7 +84,7 @@ fn discovery_follows_the_registration() {
                 "completions": {},
                 "logging": {},
                 "prompts": {"listChanged": true},
-                "resources": {"listChanged": true},
+                "resources": {"listChanged": true, "subscribe": true},
                 "tools": {"listChanged": true},
             },
             "instructions": "Be kind.",
@@ -136,9 +136,16 @@ fn initialize_is_answered_before_there_is_an_app() {
     let result = value(initialize(&negotiated, &Offer::unknown()).bytes());
     assert_eq!(result["protocolVersion"], "2025-06-18");
     assert!(result["serverInfo"]["name"].is_string());
-    for kind in ["tools", "prompts", "resources"] {
-        assert_eq!(result["capabilities"][kind], json!({"listChanged": true}));
-    }
+    assert_eq!(
+        result["capabilities"],
+        json!({
+            "completions": {},
+            "logging": {},
+            "prompts": {"listChanged": true},
+            "resources": {"listChanged": true, "subscribe": true},
+            "tools": {"listChanged": true},
+        })
+    );
     assert!(result.get("instructions").is_none());
     let known = value(initialize(&negotiated, &bare_offer()).bytes());
     assert_eq!(known["serverInfo"]["name"], "n");

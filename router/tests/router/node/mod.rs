@@ -190,6 +190,15 @@ impl FakeNode {
         }
     }
 
+    /// The app says that a resource has changed, and this node finds everybody to be a watcher.
+    pub(crate) async fn update(&self, params: &'static str) {
+        let watchers = self.script().watchers.clone();
+        for (_, watcher) in watchers {
+            let event = v1::watch_event::Event::ResourceUpdated(params.into());
+            let _ = watcher.send(Ok(event_of(event))).await;
+        }
+    }
+
     /// How many watch.
     pub(crate) async fn watched_by(&self, count: usize) {
         let watched = async {

@@ -24,6 +24,7 @@ pub(crate) const RESULT: &str = r#"{"content":[{"type":"text","text":"ok"}]}"#;
 /// What the node answers.
 pub(crate) struct Script {
     pub(crate) tools: String,
+    pub(crate) resources: String,
     pub(crate) rest: String,
     pub(crate) connected: bool,
     /// The app's instance.
@@ -35,6 +36,12 @@ pub(crate) struct Script {
     pub(crate) absent: v1::absent::Why,
     pub(crate) elsewhere: Option<v1::Elsewhere>,
     pub(crate) ended: HashSet<String>,
+    /// What sessions have asked for.
+    pub(crate) changes: Vec<(String, v1::change_session_request::Change)>,
+    /// How many such changes are accepted.
+    pub(crate) room_for_changes: usize,
+    /// What was asked of those who began to watch.
+    pub(crate) watches: Vec<v1::WatchRequest>,
     /// The status that refuses tunnels.
     pub(crate) refuse_tunnels: Option<u16>,
     /// Whether calls may be attached to.
@@ -49,6 +56,7 @@ impl Script {
     pub(super) fn new() -> Self {
         Self {
             tools: TOOLS.to_owned(),
+            resources: "{}".to_owned(),
             rest: REST.to_owned(),
             connected: true,
             instance: "i1".to_owned(),
@@ -57,6 +65,9 @@ impl Script {
             absent: v1::absent::Why::Gone,
             elsewhere: None,
             ended: HashSet::new(),
+            changes: Vec::new(),
+            room_for_changes: usize::MAX,
+            watches: Vec::new(),
             refuse_tunnels: None,
             attaches: false,
             relays_to: None,
@@ -70,7 +81,7 @@ impl Script {
         v1::Hashes {
             tools: hash(Kind::Tools, &self.tools),
             prompts: Kind::Prompts.empty_hash().to_string(),
-            resources: Kind::Resources.empty_hash().to_string(),
+            resources: hash(Kind::Resources, &self.resources),
             rest: hash(Kind::Rest, &self.rest),
         }
     }
@@ -112,7 +123,7 @@ impl Script {
             ),
             resources: unless(
                 known.resources == hashes.resources,
-                Kind::Resources.empty_content(),
+                self.resources.clone().into(),
             ),
             rest: unless(known.rest == hashes.rest, self.rest.clone().into()),
             hashes: Some(hashes),
@@ -151,7 +162,11 @@ impl Script {
             return None;
         }
         let hashes = self.hashes();
-        if call.tools_hash != hashes.tools || call.rest_hash != hashes.rest {
+        let is_stale = |meant: &str, is: &str| !meant.is_empty() && meant != is;
+        if is_stale(&call.tools_hash, &hashes.tools)
+            || is_stale(&call.resources_hash, &hashes.resources)
+            || is_stale(&call.rest_hash, &hashes.rest)
+        {
             return Some(refused(v1::refused::Why::Stale));
         }
         let is_fast = String::from_utf8_lossy(&call.params).contains("\"fast\"");

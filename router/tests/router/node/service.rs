@@ -77,9 +77,11 @@ impl Bridge for Served {
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         use v1::watch_event::Event;
-        let session = request.into_inner().session_id;
+        let request = request.into_inner();
+        let session = request.session_id.clone();
         let (sender, receiver) = mpsc::channel(16);
         let mut script = self.0.script.lock().unwrap();
+        script.watches.push(request);
         if let Some(to) = &script.elsewhere {
             let _ = sender.try_send(Ok(event_of(Event::Elsewhere(to.clone()))));
             return Ok(Response::new(ReceiverStream::new(receiver)));
@@ -113,6 +115,26 @@ impl Bridge for Served {
         };
         let _ = self.0.cancel_requests.send(request);
         Ok(Response::new(v1::CancelRequestResponse { at: Some(at) }))
+    }
+
+    async fn change_session(
+        &self,
+        request: Request<v1::ChangeSessionRequest>,
+    ) -> Result<Response<v1::ChangeSessionResponse>, Status> {
+        use v1::change_session_response::At;
+        let request = request.into_inner();
+        assert!(request.ttl_s > 0);
+        let mut script = self.0.script.lock().unwrap();
+        let at = if script.ended.contains(&request.session_id) {
+            At::SessionEnded(v1::SessionEnded {})
+        } else if script.changes.len() == script.room_for_changes {
+            At::TooMany(v1::TooMany {})
+        } else {
+            let change = request.change.expect("a change");
+            script.changes.push((request.session_id, change));
+            At::Accepted(v1::Accepted {})
+        };
+        Ok(Response::new(v1::ChangeSessionResponse { at: Some(at) }))
     }
 
     async fn end_session(
