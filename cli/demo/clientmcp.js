@@ -56,8 +56,10 @@ var MISSING_CAPABILITY = -32021;
 var LEGACY_MISSING_CAPABILITY = 42200;
 var OUTCOME_UNKNOWN = -31002;
 function refusedState() {
-  const message = "requestState is not what this application gave for this request, or has expired: call again without it";
-  return new RpcError(INVALID_PARAMS, message);
+  return new RpcError(
+    INVALID_PARAMS,
+    "requestState is not what this application gave for this request, or has expired: call again without it"
+  );
 }
 
 // src/reconnect.ts
@@ -2045,6 +2047,7 @@ function isStandardSchema(given) {
 
 // src/offer/schema.ts
 var PROBLEMS_TOLD = 8;
+var PROBLEMS_LOOKED_AT = 100;
 function compileSchema(given, side, what) {
   if (isStandardSchema(given)) return compileStandard(given, side, what);
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
@@ -2072,7 +2075,8 @@ function compileStandard(schema, side, what) {
     json,
     async check(value) {
       const result = await validate2(value);
-      return result.issues ? { problems: problemsOf(result.issues.map(issueText)) } : { value: result.value };
+      if (!result.issues) return { value: result.value };
+      return { problems: problemsOf(result.issues.slice(0, PROBLEMS_LOOKED_AT).map(issueText)) };
     }
   };
 }
@@ -2098,9 +2102,9 @@ function draftOf({ $schema }) {
   return $schema.includes("2019-09") ? "2019-09" : "2020-12";
 }
 function causes(errors) {
-  return errors.filter(
-    ({ keywordLocation }, at) => !errors.some((other, i) => i !== at && other.keywordLocation.startsWith(`${keywordLocation}/`))
-  );
+  const looked = errors.slice(0, PROBLEMS_LOOKED_AT);
+  const holdsAnother = (at) => looked.some((other) => other.keywordLocation.startsWith(`${at}/`));
+  return looked.filter(({ keywordLocation }) => !holdsAnother(keywordLocation));
 }
 function unitText({ instanceLocation, error }) {
   const path = instanceLocation.replace(/^#\/?/, "").split("/").map(unescapePointer).join(".");
@@ -2115,7 +2119,7 @@ function issueText({ message, path = [] }) {
 }
 function problemsOf(texts) {
   const told = texts.slice(0, PROBLEMS_TOLD);
-  if (texts.length > told.length) told.push(`and ${texts.length - told.length} more`);
+  if (texts.length > told.length) told.push("and more");
   return told.join("\n");
 }
 
@@ -2176,7 +2180,8 @@ function lacking({ method, params = {} }, capabilities) {
   if (method === "roots/list") return capabilities["roots"] ? void 0 : { roots: {} };
   if (method === "sampling/createMessage") {
     const { sampling } = capabilities;
-    if (params["tools"] === void 0 && params["toolChoice"] === void 0) return sampling ? void 0 : { sampling: {} };
+    const withTools = params["tools"] !== void 0 || params["toolChoice"] !== void 0;
+    if (!withTools) return sampling ? void 0 : { sampling: {} };
     return memberOf(sampling, "tools") ? void 0 : { sampling: { tools: {} } };
   }
   const { elicitation } = capabilities;
@@ -2254,7 +2259,10 @@ function contextOf(run, resumed) {
       run.call.note({ type: "log", id: message().id, level, logger: textOrNothing(logger), data: data ?? null });
     },
     elicit: (text, schema, options) => ask(elicitAsk(text, schema), options),
-    elicitUrl: (text, url, options) => ask(elicitUrlAsk(text, url, legacyElicitationId(wire().protocolVersion)), options),
+    elicitUrl: (text, url, options) => {
+      const id = legacyElicitationId(wire().protocolVersion);
+      return ask(elicitUrlAsk(text, url, id), options);
+    },
     sample: (given, options) => ask(sampleAsk(given), options),
     listRoots: (options) => ask(rootsAsk(), options),
     becomeTask({ ttlMs, pollIntervalMs, statusMessage } = {}) {
@@ -2473,7 +2481,8 @@ function toBase64Url(bytes) {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 function fromBase64Url(text) {
-  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   if (toBase64Url(bytes) !== text) throw new TypeError("not in its one form");
   return bytes;
 }
@@ -2494,7 +2503,9 @@ var SuspendedRuns = class {
   hold(run, binding) {
     const { runs, ageMs } = SUSPENDED_BOUNDS;
     if (this.#waiting.size >= runs) {
-      throw new ToolError(`${runs} calls of this application wait for answers, which is as many as may: try again later`);
+      throw new ToolError(
+        `${runs} calls of this application wait for answers, which is as many as may: try again later`
+      );
     }
     const state = PREFIX2 + randomId();
     const cancelExpiry = this.#timers.after(ageMs, () => {
@@ -2663,7 +2674,9 @@ var Dispatcher = class {
     try {
       call.run = this.#rounds.runFor(call);
       const result = await this.#rounds.result(call.run, call);
-      if (typeof result !== "object" || result === null) throw new TypeError(`a handler of ${method} returned ${String(result)}`);
+      if (typeof result !== "object" || result === null) {
+        throw new TypeError(`a handler of ${method} returned ${String(result)}`);
+      }
       return { type: "result", id, result };
     } catch (thrown) {
       if (!isExpected(thrown) && !call.cancelled) {
@@ -2893,7 +2906,8 @@ var PromptSet = class {
     return prompt2;
   }
   get complete() {
-    return [...this.#prompts.values()].some((prompt2) => argumentsOf(prompt2).some(([, { complete: complete2 }]) => complete2 !== void 0));
+    const all = [...this.#prompts.values()].flatMap(argumentsOf);
+    return all.some(([, { complete: complete2 }]) => complete2 !== void 0);
   }
 };
 function definitionOf(name, prompt2) {
@@ -2993,8 +3007,11 @@ var UriTemplate = class {
   constructor(template) {
     let pattern = "";
     const parts = template.split(/(\{[^{}]*\})/);
-    for (const [at, part] of parts.entries()) pattern += at % 2 === 1 ? this.#expression(part, template) : literal(part);
-    if (/[{}]/.test(parts.filter((_, at) => at % 2 === 0).join(""))) throw new TypeError(`${template} is no URI template`);
+    for (const [at, part] of parts.entries()) {
+      const isExpression = at % 2 === 1;
+      if (!isExpression && /[{}]/.test(part)) throw new TypeError(`${template} is no URI template`);
+      pattern += isExpression ? this.#expression(part, template) : literal(part);
+    }
     this.#pattern = new RegExp(`^${pattern}$`, "s");
     this.variables = [...this.#inPath, ...this.#inQuery];
   }
@@ -3109,7 +3126,11 @@ function isDynamic(resources) {
 }
 function templateOf(uri2, given) {
   const { complete: _, list: __, ...definition } = given;
-  return { definition: definitionOf2("resource template", "uriTemplate", uri2, definition), uri: new UriTemplate(uri2), given };
+  return {
+    definition: definitionOf2("resource template", "uriTemplate", uri2, definition),
+    uri: new UriTemplate(uri2),
+    given
+  };
 }
 function definitionOf2(what, member, uri2, { read, ...definition }) {
   if (typeof read !== "function") throw new TypeError(`the ${what} ${uri2} has no read`);
@@ -3172,7 +3193,9 @@ var ToolSet = class {
 function prepare(name, tool2) {
   const { handler, requires, timeoutMs, task, inputSchema, outputSchema, ...definition } = tool2;
   if (typeof handler !== "function") throw new TypeError(`the tool ${name} has no handler`);
-  if (!TASK_SUPPORT.includes(task)) throw new TypeError(`the task of the tool ${name} must be never, optional or required`);
+  if (!TASK_SUPPORT.includes(task)) {
+    throw new TypeError(`the task of the tool ${name} must be never, optional or required`);
+  }
   const input = inputSchema && compileSchema(inputSchema, "input", `the inputSchema of the tool ${name}`);
   const output = outputSchema && compileSchema(outputSchema, "output", `the outputSchema of the tool ${name}`);
   return {
@@ -3182,7 +3205,11 @@ function prepare(name, tool2) {
       inputSchema: input?.json ?? { type: "object" },
       ...output && { outputSchema: output.json }
     },
-    options: Object.fromEntries(Object.entries({ requires, timeoutMs, task }).filter(([, value]) => value !== void 0)),
+    options: {
+      ...requires !== void 0 && { requires },
+      ...timeoutMs !== void 0 && { timeoutMs },
+      ...task !== void 0 && { task }
+    },
     input,
     output,
     handler: (args, context) => tool2.handler(args, context)
@@ -3217,7 +3244,12 @@ var Offer = class {
   /** @throws TypeError for a part that cannot work */
   constructor(given) {
     const { tools, prompts, resources, resourceTemplates } = given;
-    this.given = { tools: { ...tools }, prompts: { ...prompts }, resources, resourceTemplates: { ...resourceTemplates } };
+    this.given = {
+      tools: { ...tools },
+      prompts: { ...prompts },
+      resources,
+      resourceTemplates: { ...resourceTemplates }
+    };
     this.#tools = new ToolSet(tools);
     this.#prompts = new PromptSet(prompts);
     this.#resources = new ResourceSet(resources, resourceTemplates);

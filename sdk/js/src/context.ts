@@ -127,7 +127,10 @@ export function contextOf(run: Run<ContextCall>, resumed: Resumed): CallContext 
     },
 
     elicit: (text, schema, options) => ask(elicitAsk(text, schema), options),
-    elicitUrl: (text, url, options) => ask(elicitUrlAsk(text, url, legacyElicitationId(wire().protocolVersion)), options),
+    elicitUrl: (text, url, options) => {
+      const id = legacyElicitationId(wire().protocolVersion);
+      return ask(elicitUrlAsk(text, url, id), options);
+    },
     sample: (given, options) => ask(sampleAsk(given), options),
     listRoots: (options) => ask(rootsAsk(), options),
 

@@ -112,7 +112,9 @@ export class Dispatcher {
     try {
       call.run = this.#rounds.runFor(call);
       const result = await this.#rounds.result(call.run, call);
-      if (typeof result !== "object" || result === null) throw new TypeError(`a handler of ${method} returned ${String(result)}`);
+      if (typeof result !== "object" || result === null) {
+        throw new TypeError(`a handler of ${method} returned ${String(result)}`);
+      }
       return { type: "result", id, result };
     } catch (thrown) {
       if (!isExpected(thrown) && !call.cancelled) {

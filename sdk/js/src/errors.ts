@@ -85,6 +85,8 @@ export const OUTCOME_UNKNOWN = -31002;
 
 /** The error for a `requestState` that is not one of this application for this request. */
 export function refusedState(): RpcError {
-  const message = "requestState is not what this application gave for this request, or has expired: call again without it";
-  return new RpcError(INVALID_PARAMS, message);
+  return new RpcError(
+    INVALID_PARAMS,
+    "requestState is not what this application gave for this request, or has expired: call again without it",
+  );
 }

@@ -53,7 +53,13 @@ type Names<Template, Kind> =
 
 type NamesIn<Expression, Kind> =
   Expression extends `?${infer List}` ? (Kind extends "query" ? Split<List> : never)
-  : [Kind] extends [never] ? (Expression extends `${"+" | "#" | "." | "/"}${infer List}` ? Split<List> : Split<Expression>)
+  : [Kind] extends [never] ? Split<WithoutOperator<Expression>>
   : never;
 
-type Split<List> = List extends `${infer First},${infer Rest}` ? First | Split<Rest> : List extends string ? List : never;
+type WithoutOperator<Expression> =
+  Expression extends `${"+" | "#" | "." | "/"}${infer List}` ? List : Expression;
+
+type Split<List> =
+  List extends `${infer First},${infer Rest}` ? First | Split<Rest>
+  : List extends string ? List
+  : never;

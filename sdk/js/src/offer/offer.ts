@@ -33,7 +33,12 @@ export class Offer {
   constructor(given: Offered) {
     const { tools, prompts, resources, resourceTemplates } = given;
     // What the caller does to its objects later changes nothing.
-    this.given = { tools: { ...tools }, prompts: { ...prompts }, resources, resourceTemplates: { ...resourceTemplates } };
+    this.given = {
+      tools: { ...tools },
+      prompts: { ...prompts },
+      resources,
+      resourceTemplates: { ...resourceTemplates },
+    };
     this.#tools = new ToolSet(tools);
     this.#prompts = new PromptSet(prompts);
     this.#resources = new ResourceSet(resources, resourceTemplates);

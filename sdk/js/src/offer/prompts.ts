@@ -91,7 +91,8 @@ export class PromptSet {
   }
 
   get complete(): boolean {
-    return [...this.#prompts.values()].some((prompt) => argumentsOf(prompt).some(([, { complete }]) => complete !== undefined));
+    const all = [...this.#prompts.values()].flatMap(argumentsOf);
+    return all.some(([, { complete }]) => complete !== undefined);
   }
 }
 

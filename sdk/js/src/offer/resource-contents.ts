@@ -27,7 +27,11 @@ export type Readable =
  * MCP's result for a reader's value; an {@link InputRequired} stays what it is.
  * @throws TypeError for what is no content
  */
-export async function contentsOf(value: Readable | InputRequired, uri: string, mimeType: string | undefined): Promise<unknown> {
+export async function contentsOf(
+  value: Readable | InputRequired,
+  uri: string,
+  mimeType: string | undefined,
+): Promise<unknown> {
   if (value instanceof InputRequired) return value;
   if (typeof value === "object" && ("contents" in value || "resultType" in value)) return value;
   const list: Readable[] = Array.isArray(value) ? value : [value];

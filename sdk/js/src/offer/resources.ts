@@ -144,7 +144,11 @@ function isDynamic(resources: Resources | DynamicResources): resources is Dynami
 
 function templateOf(uri: string, given: ResourceTemplate<any>): Template {
   const { complete: _, list: __, ...definition } = given;
-  return { definition: definitionOf("resource template", "uriTemplate", uri, definition), uri: new UriTemplate(uri), given };
+  return {
+    definition: definitionOf("resource template", "uriTemplate", uri, definition),
+    uri: new UriTemplate(uri),
+    given,
+  };
 }
 
 function definitionOf(

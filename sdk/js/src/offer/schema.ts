@@ -14,6 +14,8 @@ export interface CompiledSchema {
 
 /** More says little that a model could act on. */
 const PROBLEMS_TOLD = 8;
+/** Arguments may have a problem for each of a million entries. */
+const PROBLEMS_LOOKED_AT = 100;
 
 /**
  * Prepares a schema.
@@ -44,7 +46,10 @@ export function withJsonSchema<Input, Output>(
 function compileStandard(schema: StandardSchema, side: "input" | "output", what: string): CompiledSchema {
   const { vendor, jsonSchema, validate } = schema["~standard"];
   if (jsonSchema === undefined) {
-    const how = vendor === "valibot" ? "toStandardJsonSchema(schema) of @valibot/to-json-schema" : "withJsonSchema(schema, itsJsonSchema)";
+    const how =
+      vendor === "valibot"
+        ? "toStandardJsonSchema(schema) of @valibot/to-json-schema"
+        : "withJsonSchema(schema, itsJsonSchema)";
     throw new TypeError(`${what} is a ${vendor} schema that cannot tell its JSON Schema: pass ${how} instead`);
   }
   let json: JsonSchema;
@@ -57,7 +62,8 @@ function compileStandard(schema: StandardSchema, side: "input" | "output", what:
     json,
     async check(value) {
       const result = await validate(value);
-      return result.issues ? { problems: problemsOf(result.issues.map(issueText)) } : { value: result.value };
+      if (!result.issues) return { value: result.value };
+      return { problems: problemsOf(result.issues.slice(0, PROBLEMS_LOOKED_AT).map(issueText)) };
     },
   };
 }
@@ -87,9 +93,9 @@ function draftOf({ $schema }: JsonSchema): SchemaDraft {
 
 /** The validator also reports each schema that holds a broken one: those say nothing. */
 function causes(errors: OutputUnit[]): OutputUnit[] {
-  return errors.filter(
-    ({ keywordLocation }, at) => !errors.some((other, i) => i !== at && other.keywordLocation.startsWith(`${keywordLocation}/`)),
-  );
+  const looked = errors.slice(0, PROBLEMS_LOOKED_AT);
+  const holdsAnother = (at: string): boolean => looked.some((other) => other.keywordLocation.startsWith(`${at}/`));
+  return looked.filter(({ keywordLocation }) => !holdsAnother(keywordLocation));
 }
 
 function unitText({ instanceLocation, error }: OutputUnit): string {
@@ -108,6 +114,6 @@ function issueText({ message, path = [] }: StandardIssue): string {
 
 function problemsOf(texts: string[]): string {
   const told = texts.slice(0, PROBLEMS_TOLD);
-  if (texts.length > told.length) told.push(`and ${texts.length - told.length} more`);
+  if (texts.length > told.length) told.push("and more");
   return told.join("\n");
 }

@@ -121,7 +121,9 @@ interface PreparedTool {
 function prepare(name: string, tool: Tool): PreparedTool {
   const { handler, requires, timeoutMs, task, inputSchema, outputSchema, ...definition } = tool;
   if (typeof handler !== "function") throw new TypeError(`the tool ${name} has no handler`);
-  if (!TASK_SUPPORT.includes(task)) throw new TypeError(`the task of the tool ${name} must be never, optional or required`);
+  if (!TASK_SUPPORT.includes(task)) {
+    throw new TypeError(`the task of the tool ${name} must be never, optional or required`);
+  }
   const input = inputSchema && compileSchema(inputSchema, "input", `the inputSchema of the tool ${name}`);
   const output = outputSchema && compileSchema(outputSchema, "output", `the outputSchema of the tool ${name}`);
   return {
@@ -131,14 +133,22 @@ function prepare(name: string, tool: Tool): PreparedTool {
       inputSchema: input?.json ?? { type: "object" },
       ...(output && { outputSchema: output.json }),
     },
-    options: Object.fromEntries(Object.entries({ requires, timeoutMs, task }).filter(([, value]) => value !== undefined)),
+    options: {
+      ...(requires !== undefined && { requires }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(task !== undefined && { task }),
+    },
     input,
     output,
     handler: (args, context) => tool.handler(args, context),
   };
 }
 
-async function checkedArguments(name: string, { input }: PreparedTool, params: Record<string, unknown>): Promise<unknown> {
+async function checkedArguments(
+  name: string,
+  { input }: PreparedTool,
+  params: Record<string, unknown>,
+): Promise<unknown> {
   const given = params["arguments"] ?? {};
   if (typeof given !== "object" || Array.isArray(given)) {
     throw new RpcError(INVALID_PARAMS, "arguments must be an object");

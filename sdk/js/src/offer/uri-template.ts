@@ -27,8 +27,11 @@ export class UriTemplate {
   constructor(template: string) {
     let pattern = "";
     const parts = template.split(/(\{[^{}]*\})/);
-    for (const [at, part] of parts.entries()) pattern += at % 2 === 1 ? this.#expression(part, template) : literal(part);
-    if (/[{}]/.test(parts.filter((_, at) => at % 2 === 0).join(""))) throw new TypeError(`${template} is no URI template`);
+    for (const [at, part] of parts.entries()) {
+      const isExpression = at % 2 === 1;
+      if (!isExpression && /[{}]/.test(part)) throw new TypeError(`${template} is no URI template`);
+      pattern += isExpression ? this.#expression(part, template) : literal(part);
+    }
     this.#pattern = new RegExp(`^${pattern}$`, "s");
     this.variables = [...this.#inPath, ...this.#inQuery];
   }

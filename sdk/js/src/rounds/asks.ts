@@ -129,7 +129,8 @@ export function lacking(
   if (method === "roots/list") return capabilities["roots"] ? undefined : { roots: {} };
   if (method === "sampling/createMessage") {
     const { sampling } = capabilities;
-    if (params["tools"] === undefined && params["toolChoice"] === undefined) return sampling ? undefined : { sampling: {} };
+    const withTools = params["tools"] !== undefined || params["toolChoice"] !== undefined;
+    if (!withTools) return sampling ? undefined : { sampling: {} };
     return memberOf(sampling, "tools") ? undefined : { sampling: { tools: {} } };
   }
   const { elicitation } = capabilities;

@@ -64,8 +64,8 @@ function subtle(): SubtleCrypto {
   const { subtle } = crypto as { subtle?: SubtleCrypto };
   if (subtle) return subtle;
   throw new Error(
-    "inputRequired with a state needs a secure context (https, or localhost), for browsers have no cryptography elsewhere; " +
-      "ctx.elicit, ctx.sample and ctx.listRoots work everywhere",
+    "inputRequired with a state needs a secure context (https, or localhost), for browsers have no " +
+      "cryptography elsewhere; ctx.elicit, ctx.sample and ctx.listRoots work everywhere",
   );
 }
 
@@ -75,7 +75,8 @@ function toBase64Url(bytes: Uint8Array): string {
 
 /** @throws for what is no base64url, or not in its one form */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   if (toBase64Url(bytes) !== text) throw new TypeError("not in its one form");
   return bytes;
 }

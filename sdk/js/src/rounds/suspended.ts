@@ -35,7 +35,9 @@ export class SuspendedRuns<Call> {
   hold(run: Run<Call>, binding: string): string {
     const { runs, ageMs } = SUSPENDED_BOUNDS;
     if (this.#waiting.size >= runs) {
-      throw new ToolError(`${runs} calls of this application wait for answers, which is as many as may: try again later`);
+      throw new ToolError(
+        `${runs} calls of this application wait for answers, which is as many as may: try again later`,
+      );
     }
     const state = PREFIX + randomId();
     const cancelExpiry = this.#timers.after(ageMs, () => {
