@@ -1,9 +1,10 @@
-// An application as small as they come: three tools that change this page. What is needed to offer
-// them is in `start`; the rest shows what happens.
+// An application as small as they come: tools that change this page, a resource that can be watched,
+// and a prompt. What is needed to offer them is in `start`; the rest shows what happens.
 import { connect, ToolError } from "/sdk/clientmcp.js";
 
 const MAX_CALLS_SHOWN = 100;
 const MAX_TEXT = 500;
+const ITEMS = "demo://items";
 
 const element = (id) => document.getElementById(id);
 
@@ -53,6 +54,41 @@ const tools = {
       return { items: element("items").childElementCount };
     },
   },
+  clear_items: {
+    title: "Clear the list",
+    description: "Removes all items from the list, if the person agrees: they are asked through the agent.",
+    inputSchema: { type: "object", additionalProperties: false },
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    handler: async (_, { elicit }) => {
+      const { childElementCount: count } = element("items");
+      const answer = await elicit(`Remove all items (${count}) from the list?`, {
+        type: "object",
+        properties: { sure: { type: "boolean", title: "Remove them" } },
+        required: ["sure"],
+      });
+      if (answer.action !== "accept" || !answer.content.sure) return "The person keeps the items.";
+      element("items").replaceChildren();
+      return "The list is empty now.";
+    },
+  },
+};
+
+const resources = {
+  [ITEMS]: {
+    name: "items",
+    title: "The list on the page",
+    mimeType: "text/plain",
+    read: () => Array.from(element("items").children, (item) => item.textContent).join("\n"),
+  },
+};
+
+const prompts = {
+  summarize: {
+    title: "Summarize the list",
+    description: "Summarizes the items on the page, and shows the summary there.",
+    arguments: { style: { description: "How to write it", complete: ["short", "funny", "formal"] } },
+    handler: ({ style = "short" }) => `Read ${ITEMS}, and show a ${style} summary of it with show_message.`,
+  },
 };
 
 async function start() {
@@ -71,7 +107,10 @@ async function start() {
     serverInfo: { name: "clientmcp-demo", title: "ClientMCP demo page", version: "1.0.0" },
     instructions: "The tools change a web page that a person is looking at.",
     tools: Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, logged(name, tool)])),
+    resources,
+    prompts,
   });
+  new MutationObserver(() => app.resourceUpdated(ITEMS)).observe(element("items"), { childList: true });
   app.on("status", showStatus);
   showStatus(app.status);
   element("again").onclick = () => app.connect();

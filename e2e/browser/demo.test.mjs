@@ -42,8 +42,8 @@ function shows(page, status) {
   return page.locator(`#status[data-status="${status}"]`).waitFor({ timeout: PATIENCE_MS });
 }
 
-async function agent() {
-  const client = new Client({ name: "browser-test", version: "1.0.0" });
+async function agent(options) {
+  const client = new Client({ name: "browser-test", version: "1.0.0" }, options);
   await client.connect(new StreamableHTTPClientTransport(new URL(cluster.agentUrl), {
     requestInit: { headers: { Authorization: `Bearer ${cluster.agentToken}` } },
   }));
@@ -54,7 +54,7 @@ test("the page comes online and an agent's calls change it", async () => {
   const page = await open("/", "online");
   const client = await agent();
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map((tool) => tool.name), ["set_background", "show_message", "add_item"]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["set_background", "show_message", "add_item", "clear_items"]);
 
   const said = await client.callTool({ name: "show_message", arguments: { text: "Hello <b>there</b>" } });
   assert.ok(!said.isError, JSON.stringify(said));
@@ -69,6 +69,38 @@ test("the page comes online and an agent's calls change it", async () => {
   await client.callTool({ name: "set_background", arguments: { color: "rgb(1, 2, 3)" } });
   await page.waitForFunction((was) => getComputedStyle(document.body).backgroundColor !== was, was);
 
+  await client.close();
+  await page.close();
+});
+
+test("a tool asks the person through the agent, and the list is a resource that can be watched", async () => {
+  const page = await open("/", "online");
+  const client = await agent({
+    capabilities: { elicitation: {} },
+    versionNegotiation: { mode: { pin: "2026-07-28" } },
+  });
+  const answers = [{ action: "decline" }, { action: "accept", content: { sure: true } }];
+  const asked = [];
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    asked.push(params.message);
+    return answers.shift();
+  });
+  const items = async () => (await client.readResource({ uri: "demo://items" })).contents[0].text;
+
+  await client.callTool({ name: "add_item", arguments: { text: "first" } });
+  await client.callTool({ name: "add_item", arguments: { text: "second" } });
+  assert.equal(await items(), "first\nsecond");
+  const kept = await client.callTool({ name: "clear_items", arguments: {} });
+  assert.equal(kept.content[0].text, "The person keeps the items.");
+  assert.deepEqual(await page.locator("#items li").allTextContents(), ["first", "second"]);
+  const cleared = await client.callTool({ name: "clear_items", arguments: {} });
+  assert.equal(cleared.content[0].text, "The list is empty now.");
+  assert.deepEqual(await page.locator("#items li").allTextContents(), []);
+  assert.equal(await items(), "");
+  assert.deepEqual(asked, Array(2).fill("Remove all items (2) from the list?"));
+
+  const { messages } = await client.getPrompt({ name: "summarize", arguments: { style: "funny" } });
+  assert.match(messages[0].content.text, /^Read demo:\/\/items, and show a funny summary/);
   await client.close();
   await page.close();
 });

@@ -133,7 +133,7 @@ clientmcp dev: one router and {nodes} nodes in this process; nothing is kept whe
 
   App token    {app_token}
 
-1. Open the demo page: it is an application with three tools.
+1. Open the demo page: it is an application with four tools.
 
 2. Call them from any MCP client. Paste one of these:
 
