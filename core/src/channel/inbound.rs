@@ -8,7 +8,8 @@ use crate::close::{CloseCode, Closing};
 use crate::ids::CallId;
 use crate::json::{Json, JsonError, ObjectWriter, Text};
 use crate::limits;
-use crate::message::{AppMessage, Log, Progress};
+use crate::mcp::error::RpcError;
+use crate::message::{AppMessage, Log, Misread, Progress};
 use crate::tick::Tick;
 
 impl Channel {
@@ -18,22 +19,35 @@ impl Channel {
             return;
         }
         self.handle_frame_seen(now);
-        if let Err(closing) = self.read_text(now, frame) {
+        let read = match read_text(&frame) {
+            Ok(None) => Ok(()),
+            Ok(Some(message)) => self.on_message(now, message),
+            Err(closing) => self.on_misread(now, &frame, closing),
+        };
+        if let Err(closing) = read {
             self.close(now, closing);
         }
     }
 
-    fn read_text(&mut self, now: Tick, frame: Bytes) -> Result<(), Closing> {
-        let text = Text::new(frame).map_err(|error| {
-            let code = match error {
-                JsonError::NotUtf8 => CloseCode::InvalidText,
-                _ => CloseCode::NotUnderstood,
-            };
-            Closing::new(code, format!("the message is {error}"))
-        })?;
-        let message = AppMessage::read(&text).map_err(|error| error.closing())?;
-        if let Some(message) = message {
-            self.on_message(now, message)?;
+    /// What cannot be read ends the call that it answers. It ends the connection only if it cannot
+    /// be told what it is about.
+    fn on_misread(&mut self, now: Tick, frame: &[u8], closing: Closing) -> Result<(), Closing> {
+        if closing.code() != CloseCode::NotUnderstood {
+            return Err(closing);
+        }
+        match Misread::attribute(frame) {
+            None => return Err(closing),
+            Some(Misread::Answer(None)) => {}
+            Some(Misread::Answer(Some(id))) => {
+                let fault = format!(
+                    "The application's answer cannot be used: {}",
+                    closing.reason()
+                );
+                let fault = RpcError::app_fault(fault).to_object();
+                let fault = Json::parse(fault).expect("our own errors are JSON");
+                self.on_answer(now, id, Outcome::Error(fault));
+            }
+            Some(Misread::News) => self.outputs.push_back(Output::Misread(closing)),
         }
         Ok(())
     }
@@ -117,6 +131,17 @@ impl Channel {
                 .extend(event.map(|event| Output::Progress(id, event)));
         }
     }
+}
+
+fn read_text(frame: &Bytes) -> Result<Option<AppMessage>, Closing> {
+    let text = Text::new(frame.clone()).map_err(|error| {
+        let code = match error {
+            JsonError::NotUtf8 => CloseCode::InvalidText,
+            _ => CloseCode::NotUnderstood,
+        };
+        Closing::new(code, format!("the message is {error}"))
+    })?;
+    AppMessage::read(&text).map_err(|error| error.closing())
 }
 
 /// What a router gets of a log message; one that is too large is told, without its data.

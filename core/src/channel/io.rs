@@ -176,6 +176,9 @@ pub enum Output {
     },
     /// Look what is watched, and tell with [`super::Channel::handle_watched`].
     ListWatched,
+    /// A message about a call that goes on could not be read, and was dropped; this is how it would
+    /// have closed the connection. For logs.
+    Misread(Closing),
     /// The last word on a call. Exactly one for each call that was taken.
     Answer(CallId, Outcome),
     /// The app is gone: give up its claim. Once, after all answers, as the last output; bytes may

@@ -135,6 +135,14 @@ impl Text {
     }
 }
 
+/// The strings that the members of these names have in an object, as far as that can be told of a
+/// text that may be no JSON, or be nested too deeply: to whom something is said that cannot be
+/// read. `None`: it is not there, is no string, or stands there twice.
+#[must_use]
+pub fn strings<const N: usize>(text: &[u8], names: [&str; N]) -> [Option<String>; N] {
+    scan::strings(text, names)
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Text({} bytes)", self.bytes.len())

@@ -35,6 +35,72 @@ pub(super) fn scan(text: &[u8]) -> Scan {
     found
 }
 
+/// The strings that the members of these names have in an object, as far as that can be told of a
+/// text that may be no JSON. `None`: it is not there before the text goes wrong, is no string, or
+/// stands there twice.
+pub(super) fn strings<const N: usize>(text: &[u8], names: [&str; N]) -> [Option<String>; N] {
+    let mut found = [const { None }; N];
+    let mut is_twice = [false; N];
+    let mut at = text
+        .iter()
+        .position(|byte| !byte.is_ascii_whitespace())
+        .unwrap_or(text.len());
+    if text.get(at) == Some(&b'{') {
+        while let Some((name, value, next)) = member(text, at + 1) {
+            at = next;
+            if let Some(which) = names.iter().position(|wanted| name == *wanted) {
+                is_twice[which] |= found[which].is_some();
+                found[which] = Some(string(value));
+            }
+            if text.get(at) != Some(&b',') {
+                break;
+            }
+        }
+    }
+    let mut which = 0;
+    found.map(|value| {
+        which += 1;
+        value.flatten().filter(|_| !is_twice[which - 1])
+    })
+}
+
+/// The member that begins at `at`: its name, its value, and where the comma or the bracket behind
+/// it is.
+fn member(text: &[u8], at: usize) -> Option<(String, &[u8], usize)> {
+    let blanks = |at: usize| {
+        let rest = text.get(at..)?;
+        let skipped = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        Some(at + skipped)
+    };
+    let begin = blanks(at)?;
+    let end = end_of_string(text, begin);
+    let name = string(text.get(begin..=end)?)?;
+    let colon = blanks(end + 1).filter(|at| text[*at] == b':')?;
+    let value = blanks(colon + 1)?;
+    let end = end_of_value(text, value);
+    Some((name, text[value..end].trim_ascii_end(), end))
+}
+
+/// Where the comma or the bracket is that follows the value that begins at `at`.
+fn end_of_value(text: &[u8], mut at: usize) -> usize {
+    let mut depth = 0_usize;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => at = end_of_string(text, at),
+            b'[' | b'{' => depth += 1,
+            b',' | b']' | b'}' if depth == 0 => return at,
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+fn string(text: &[u8]) -> Option<String> {
+    serde_json::from_slice(text).ok()
+}
+
 /// Replaces CR and LF between the tokens of a JSON text by spaces; in place if nobody else has
 /// the bytes.
 pub(super) fn without_line_ends(text: Bytes) -> Bytes {

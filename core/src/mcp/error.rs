@@ -264,7 +264,7 @@ impl RpcError {
     }
 
     /// The JSON-RPC error object.
-    pub(super) fn to_object(&self) -> String {
+    pub(crate) fn to_object(&self) -> String {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
             error["data"] = data.clone();

@@ -9,6 +9,7 @@ mod call;
 mod cluster;
 mod context;
 mod event;
+mod misread;
 mod register;
 mod registered;
 mod wire;
@@ -21,6 +22,7 @@ pub use call::{Call, PreparedCall};
 pub use cluster::{CancelReason, ClusterMessage, MoveReason};
 pub use context::{CallContext, LogLevel};
 pub use event::{Log, Progress, Task};
+pub use misread::Misread;
 pub use register::{ByHash, Register, ResourceList, Resources, Rest};
 pub use registered::{ChannelLimits, Registered, Rejection};
 

@@ -94,6 +94,38 @@ async fn a_call_whose_app_is_lost_may_have_run() {
 }
 
 #[tokio::test]
+async fn an_answer_that_cannot_be_read_costs_its_call_alone() {
+    let scenario = Scenario::start().await;
+    let router = scenario.router(1);
+    let mut app = scenario.app(&["other", "broken"]).await;
+    let modern = scenario.modern();
+    let other = tokio::spawn(async move { modern.use_tool(router, "other", "{}").await });
+    let other_call = app.expect("call").await;
+
+    let deep = format!(r#"{{"d":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    for bad in [deep.as_str(), r#"{"content":[}"#, r#"{},"result":{}"#] {
+        let (modern, session) = (
+            scenario.modern(),
+            scenario.session(Version::V2025_11_25).await,
+        );
+        let asked = tokio::spawn(async move {
+            let modern = modern.use_tool(router, "broken", "{}").await;
+            [modern, session.use_tool(router, "broken", "{}").await]
+        });
+        for _ in 0..2 {
+            let call = app.expect("call").await;
+            app.send(call.progress(r#""x""#, "")).await;
+            app.send(call.result(bad)).await;
+        }
+        for answer in asked.await.unwrap() {
+            assert_eq!(answer.error(), (200, -32603), "{bad}");
+        }
+    }
+    app.result(&other_call, &text_result("well")).await;
+    assert_eq!(other.await.unwrap().text(), "well");
+}
+
+#[tokio::test]
 async fn a_call_that_is_not_answered_in_time_is_told_to_stop() {
     let scenario = Scenario::start().await;
     let mut app = RawApp::connect(scenario.router(0), &scenario.tokens.app(CLIENT)).await;

@@ -201,7 +201,7 @@ async fn frames_that_are_none_close_with_their_code() {
         (Frame::text("{}"), 4400),
         (Frame::text(r#"{"type":"conjure"}"#), 4400),
         (Frame::text(r#"{"type":"register"}"#), 4400),
-        (Frame::text(r#"{"type":"result","id":"x"}"#), 4400),
+        (Frame::text(r#"{"type":"result","id":7,"result":{}}"#), 4400),
         (Frame::text(over), 1009),
     ];
     for (index, (frame, code)) in cases.into_iter().enumerate() {

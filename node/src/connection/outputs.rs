@@ -50,6 +50,10 @@ impl Connection {
                     let uris = self.node.registry.watched(&self.client_id);
                     state.channel.handle_watched(now, uris);
                 }
+                Output::Misread(why) => {
+                    let reason = why.reason();
+                    tracing::debug!(client_id = %self.client_id, socket = self.number, reason, "message dropped");
+                }
                 Output::Answer(id, outcome) => {
                     state.in_flight -= 1;
                     self.node.metrics.calls_in_flight.dec();

@@ -5,6 +5,7 @@ use super::script::{
     tool_hashes,
 };
 use crate::channel::{Outcome, Output, Refusal, Taken};
+use crate::close::{CloseCode, Closing};
 use crate::ids::InstanceId;
 use crate::json::Json;
 use crate::limits;
@@ -27,6 +28,68 @@ fn a_call_is_dispatched_and_answered_verbatim() {
     script.app(r##"{"type":"error","id":"#2","error":{"code":-32602,"message":"no"}}"##);
     let error = Outcome::Error(json(r#"{"code":-32602,"message":"no"}"#));
     script.says(&[ended_with(2, error)]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_ends_its_call_alone() {
+    let deep = format!("{}{}", "[".repeat(128), "]".repeat(128));
+    let mut script = Script::registered();
+    script.delivered_call(9);
+    for (answer, why) in [
+        (
+            format!(r##"{{"type":"result","id":"#1","result":{{"d":{deep}}}}}"##),
+            "the message is nested deeper than 128 levels",
+        ),
+        (
+            r##"{"type":"result","id":"#1","result":{"n":01}}"##.to_owned(),
+            "the message is no JSON object with a type: not JSON: invalid number",
+        ),
+        (
+            r##"{"type":"result","id":"#1"}"##.to_owned(),
+            "result: result is missing",
+        ),
+        (
+            r##"{"type":"error","id":"#1","error":{"code":"no","message":"m"}}"##.to_owned(),
+            "error: error must be an object with an integer code and a message",
+        ),
+    ] {
+        script.delivered_call(1).app(&answer);
+        let error = format!(
+            r#"{{"code":-32603,"message":"The application's answer cannot be used: {why}"}}"#
+        );
+        script.says(&[ended_with(1, Outcome::Error(json(&error)))]);
+        script.channel.settled(script.now, &[id(1)]);
+    }
+    // Nobody waits for these, as for their likes that can be read.
+    script
+        .app(r##"{"type":"result","id":"#1","result":[}"##)
+        .is_quiet();
+    script
+        .app(r#"{"type":"result","id":"call-7","result":[}"#)
+        .is_quiet();
+    script.app(r##"{"type":"result","id":"#9","result":{}}"##);
+    script.says(&[answered(9, "{}")]);
+}
+
+#[test]
+fn news_of_a_call_that_cannot_be_read_is_dropped() {
+    let mut script = Script::registered();
+    script.delivered_call(1);
+    for (news, why) in [
+        (
+            r##"{"type":"progress","id":"#1","progress":"1"}"##,
+            "progress: progress must be a number",
+        ),
+        (
+            r##"{"type":"log","id":"#1","level":"loud","data":1}"##,
+            "log: level must be one of syslog's eight",
+        ),
+    ] {
+        let dropped = Closing::new(CloseCode::NotUnderstood, why);
+        script.app(news).says(&[Output::Misread(dropped)]);
+    }
+    script.app(r##"{"type":"result","id":"#1","result":{}}"##);
+    script.says(&[answered(1, "{}")]);
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn app_text() -> impl Strategy<Value = String> {
         6 => (n.clone(), -2..9).prop_map(
             |(n, p)| format!(r##"{{"type":"progress","id":"#{n}","progress":{p}}}"##)
         ),
+        1 => n.clone().prop_map(|n| format!(r##"{{"type":"result","id":"#{n}","result":"##)),
         2 => n.prop_map(|n| format!(r##"{{"type":"log","id":"#{n}","level":"info","data":0}}"##)),
         2 => Just(r#"{"type":"ping"}"#.to_owned()),
         1 => Just(r#"{"type":"auth","token":"t"}"#.to_owned()),
@@ -207,7 +208,8 @@ impl Ledger {
             | Output::Registered(_)
             | Output::Verify(_)
             | Output::ResourceUpdated { .. }
-            | Output::ListWatched => {}
+            | Output::ListWatched
+            | Output::Misread(_) => {}
         }
     }
 }

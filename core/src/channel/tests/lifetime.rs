@@ -245,7 +245,7 @@ fn frames_that_are_not_understood_close_with_their_codes() {
         script.app(text).ends(&[], CloseCode::NotUnderstood, reason);
     }
     let deep = format!(
-        r#"{{"type":"log","data":{}{}}}"#,
+        r#"{{"type":"log","id":7,"data":{}{}}}"#,
         "[".repeat(128),
         "]".repeat(128)
     );
