@@ -18,7 +18,7 @@ use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
 use clientmcp_proto::v1::{
     Accepted, CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest,
     ChangeSessionResponse, DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse,
-    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, IdentifyRequest, IdentifyResponse,
+    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse, IdentifyRequest, IdentifyResponse,
     NodeFrame, NotHere, RouterFrame, Target, WatchEvent, WatchRequest, displace_response, not_here,
     router_frame,
 };
@@ -28,7 +28,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::claims;
 use crate::limits;
 use crate::link;
-use crate::registry::NewerHolder;
+use crate::registry::{Found, NewerHolder};
 use crate::state::NodeState;
 
 /// The service.
@@ -167,6 +167,23 @@ impl bridge_server::Bridge for Bridge {
         Ok(Response::new(DisplaceResponse {
             outcome: Some(outcome),
         }))
+    }
+
+    async fn holds(
+        &self,
+        request: Request<HoldsRequest>,
+    ) -> Result<Response<HoldsResponse>, Status> {
+        self.count("holds");
+        let request = request.into_inner();
+        let client_id = client_id(&request.client_id)?;
+        let is_meant = self.check(request.target.as_ref()).is_ok();
+        let found = self.node.registry.find(&client_id, None);
+        let epoch = match found {
+            // Of what a paused node holds it says nothing before it has read it again.
+            Found::Here(holding) if is_meant && !self.node.is_fenced() => holding.claim.epoch,
+            _ => Epoch(0),
+        };
+        Ok(Response::new(HoldsResponse { epoch: epoch.0 }))
     }
 
     async fn identify(

@@ -69,6 +69,10 @@ pub(crate) const RENEW_BATCH: usize = 500;
 pub(crate) const RESTORES_AT_ONCE: usize = 32;
 /// Client IDs that are looked for in the store at the same time.
 pub(crate) const LOOKUPS_AT_ONCE: usize = 256;
+/// A lookup waits so long for the store before it asks the other nodes as well.
+pub(crate) const STORE_PATIENCE: Duration = Duration::from_millis(250);
+/// The other nodes are asked for one client ID at most so often.
+pub(crate) const PEERS_AGAIN: Duration = Duration::from_millis(250);
 /// A lookup waits so long for a register that is under way here.
 pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(2);
 /// While somebody watches an absent client ID, its record is read again after this time.

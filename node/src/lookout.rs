@@ -1,4 +1,4 @@
-//! What the store knows of client IDs that are not held here.
+//! What the store, or else other nodes, know of client IDs that are not held here.
 //!
 //! All who look for one client ID share what is read of it: calls that wait for its app, watchers,
 //! and whoever asks once. It is remembered as long as one of them is interested.
@@ -10,9 +10,12 @@ use std::time::Duration;
 use clientmcp_cluster::store::{Record, StoreError};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::session_note::SessionNote;
+use clientmcp_proto::v1::{Elsewhere, HoldsRequest, Target};
+use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use crate::asking::Question;
+use crate::limits;
 use crate::state::NodeState;
 
 /// What is noted of sessions, by their names.
@@ -31,6 +34,7 @@ pub(crate) struct Lookout {
     sessions: Question<Result<Notes, StoreError>>,
     /// Held while something is noted of one of its sessions: the notes are written one by one.
     pub(crate) changes: tokio::sync::Mutex<()>,
+    holder: Question<Option<Elsewhere>>,
     /// Changes when the record was read.
     looks: watch::Sender<u64>,
 }
@@ -48,6 +52,7 @@ impl Lookouts {
             record: Question::default(),
             sessions: Question::default(),
             changes: tokio::sync::Mutex::default(),
+            holder: Question::default(),
             looks: watch::Sender::new(0),
         });
         all.insert(client_id.clone(), Arc::downgrade(&lookout));
@@ -101,6 +106,33 @@ impl Lookout {
             Ok(notes.into())
         };
         self.sessions.ask(age, reading).await
+    }
+
+    /// Which other node holds it, as they say themselves a moment ago: asked while the store does
+    /// not answer.
+    pub(crate) async fn holder(&self, node: &NodeState) -> Option<Elsewhere> {
+        let asking = async {
+            let _turn = turn(node).await;
+            let asked = node.other_nodes().into_iter().map(|peer| async move {
+                let request = HoldsRequest {
+                    target: Some(Target {
+                        node_id: peer.id.to_string(),
+                        incarnation: peer.incarnation.0,
+                    }),
+                    client_id: self.client_id.to_string(),
+                };
+                let epoch = node.peers.holds(&peer.address, request).await?;
+                Some(Elsewhere {
+                    node_id: peer.id.to_string(),
+                    incarnation: peer.incarnation.0,
+                    epoch: epoch.0,
+                    address: peer.address,
+                })
+            });
+            let holders = join_all(asked).await.into_iter().flatten();
+            holders.max_by_key(|holder| holder.epoch)
+        };
+        self.holder.ask(limits::PEERS_AGAIN, asking).await
     }
 
     /// To be woken when somebody has read the record.

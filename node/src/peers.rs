@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clientmcp_cluster::view::View;
+use clientmcp_core::claim::Epoch;
 use clientmcp_core::ids::Incarnation;
 use clientmcp_core::secret::Secrets;
 use clientmcp_core::timings::Timings;
 use clientmcp_proto::headers;
 use clientmcp_proto::transport::{Probing, endpoint};
 use clientmcp_proto::v1::bridge_client::BridgeClient;
-use clientmcp_proto::v1::{DisplaceRequest, DisplaceResponse, IdentifyRequest};
+use clientmcp_proto::v1::{DisplaceRequest, DisplaceResponse, HoldsRequest, IdentifyRequest};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
@@ -75,6 +76,17 @@ impl Peers {
         let mut client = self.client(address)?;
         let asked = client.displace(self.signed(request));
         self.answer(asked).await
+    }
+
+    /// Since which epoch the node at `address` holds a client ID, if it does.
+    pub(crate) async fn holds(&self, address: &str, request: HoldsRequest) -> Option<Epoch> {
+        let mut client = self.client(address).ok()?;
+        let asked = self.answer(client.holds(self.signed(request)));
+        // Whoever asks has calls that wait for it.
+        let answer = tokio::time::timeout(limits::PROBE_WITHIN, asked)
+            .await
+            .ok()?;
+        Some(Epoch(answer.ok()?.epoch)).filter(|epoch| *epoch > Epoch(0))
     }
 
     /// Which run of a node answers at `address`, if one does.

@@ -1,4 +1,5 @@
-//! Where a client ID is, when this node does not hold it: the store knows.
+//! Where a client ID is, when this node does not hold it: the store knows, and if it does not
+//! answer, the other nodes say whether they hold it.
 //!
 //! A record counts as long as the run of the node that wrote it lives. A run whose lease has
 //! lapsed may still be reached, and is called then: probes decide reachability, leases only
@@ -36,7 +37,7 @@ pub(crate) enum Place {
     Elsewhere(Elsewhere),
     /// Nobody does. This is what is remembered of it.
     Absent(Absent, Option<Last>),
-    /// The store did not answer.
+    /// The store did not answer, and no other node says that it holds it.
     Unknown,
 }
 
@@ -109,13 +110,24 @@ async fn look_elsewhere(
     age: Duration,
 ) -> Place {
     await_change(node, &lookout.client_id).await;
-    match read(node, lookout, session, unreachable, age).await {
-        Ok(place) => place,
-        Err(error) => {
-            tracing::debug!(client_id = %lookout.client_id, %error, "cannot look a client ID up");
-            Place::Unknown
-        }
+    let mut reading = pin!(read(node, lookout, session, unreachable, age));
+    let read = tokio::select! {
+        read = &mut reading => Some(read),
+        () = tokio::time::sleep(limits::STORE_PATIENCE) => None,
+    };
+    if !matches!(read, Some(Ok(_)))
+        && let Some(holder) = lookout.holder(node).await
+    {
+        return Place::Elsewhere(holder);
     }
+    let read = match read {
+        Some(read) => read,
+        None => reading.await,
+    };
+    read.unwrap_or_else(|error| {
+        tracing::debug!(client_id = %lookout.client_id, %error, "cannot look a client ID up");
+        Place::Unknown
+    })
 }
 
 /// Waits for a register or a release that is under way here, for a little while: what the store

@@ -21,4 +21,5 @@ mod sessions;
 mod shapes;
 mod sizes;
 mod slow_calls;
+mod store_away;
 mod versions;

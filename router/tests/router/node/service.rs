@@ -72,6 +72,13 @@ impl Bridge for Served {
         Ok(Response::new(script.describe(&request.into_inner())))
     }
 
+    async fn holds(
+        &self,
+        _: Request<v1::HoldsRequest>,
+    ) -> Result<Response<v1::HoldsResponse>, Status> {
+        Err(Status::unimplemented("nodes ask each other"))
+    }
+
     async fn watch(
         &self,
         request: Request<v1::WatchRequest>,
