@@ -30,8 +30,10 @@ fn request(nonce: u64, instance: &str) -> ClaimRequest {
         incarnation: Incarnation(1),
         nonce,
         seen: Epoch::default(),
+        began: Epoch::default(),
         instance: InstanceId::parse(instance).unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         hashes: Hashes {
             tools: hash(Kind::Tools),

@@ -142,7 +142,7 @@ fn calls(criterion: &mut Criterion) {
                 let id = request.call.id;
                 channel.call(now, request).expect("the call is taken");
                 black_box(channel.poll_transmit(now));
-                channel.handle_text(now, result);
+                channel.handle_text(now, &result);
                 while let Some(output) = channel.poll_output() {
                     black_box(output);
                 }
@@ -187,7 +187,7 @@ fn channel() -> Channel {
         .serve()
         .expect("its scope is good");
     let mut channel = Channel::new(grant, Arc::new(Timings::default()), now);
-    channel.handle_text(now, register_message(1).into_bytes());
+    channel.handle_text(now, &register_message(1).into_bytes());
     while channel.poll_output().is_some() {}
     channel.handle_claimed(now, Claimed::Taken);
     while channel.poll_output().is_some() {}

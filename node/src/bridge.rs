@@ -18,9 +18,9 @@ use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
 use clientmcp_proto::v1::{
     Accepted, CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest,
     ChangeSessionResponse, DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse,
-    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse, IdentifyRequest, IdentifyResponse,
-    NodeFrame, NotHere, RouterFrame, Target, WatchEvent, WatchRequest, displace_response, not_here,
-    router_frame,
+    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse,
+    IdentifyRequest, IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent,
+    WatchRequest, displace_response, not_here, router_frame,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};

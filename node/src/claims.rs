@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clientmcp_cluster::store::{ClaimRequest, Claimed as Answer, StoreError};
 use clientmcp_core::channel::{ClaimInput, Claimed};
-use clientmcp_core::claim::{Claim, Holder};
+use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::close::{CloseCode, Closing, Departure};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::registration::{ContentHash, Kind};
@@ -24,7 +24,7 @@ use crate::connection::{Connection, TakenOver, successor};
 use crate::content::Registration;
 use crate::limits;
 use crate::places;
-use crate::registry::NewerHolder;
+use crate::registry::{Found, NewerHolder};
 use crate::state::NodeState;
 
 pub(crate) use displacing::displace_here;
@@ -56,6 +56,8 @@ pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
     while node.membership.is_late() {
         sleep(limits::WAKE_UP_STEP).await;
     }
+    // First of all: however long the rest takes, it does not become newer by that.
+    let began = begin(&connection, &input).await;
     match node.admission.take_turn(&connection.client_id) {
         Ok(wait) => sleep(wait).await,
         Err(_) => {
@@ -68,10 +70,14 @@ pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
             return;
         }
     }
+    if connection.has_ended() {
+        // Nobody is displaced for it.
+        return;
+    }
     let brought = if input.again {
         update(&connection, &input).await
-    } else if node.membership.store_answers() {
-        take(&connection, &input).await
+    } else if let Some(began) = began.filter(|_| node.membership.store_answers()) {
+        take(&connection, &input, began).await
     } else {
         provisional::take(&connection, &input).await
     };
@@ -86,10 +92,21 @@ pub(crate) async fn claim(connection: Arc<Connection>, input: ClaimInput) {
     node.metrics.registers.with_label_values(&[result]).inc();
 }
 
+/// When the first registration of a connection begins; `None` if the store does not say.
+async fn begin(connection: &Connection, input: &ClaimInput) -> Option<Epoch> {
+    let node = &connection.node;
+    if input.again || !node.membership.store_answers() {
+        return None;
+    }
+    let ticket = || node.store.ticket(&connection.client_id);
+    try_often(&connection.client_id, ticket).await.ok()
+}
+
 /// The first registration of a connection. Gives what a metric calls its result.
 async fn take(
     connection: &Arc<Connection>,
     input: &ClaimInput,
+    began: Epoch,
 ) -> Result<&'static str, StoreError> {
     let node = &connection.node;
     let turn = wait_for_turn(node).await;
@@ -102,8 +119,10 @@ async fn take(
         incarnation: node.incarnation,
         nonce: rand::random(),
         seen: node.registry.seen(&connection.client_id),
+        began,
         instance: input.instance.clone(),
         connection: input.connection,
+        moving: input.moving,
         resume: input.resume,
         hashes: input.hashes,
     };
@@ -135,7 +154,7 @@ async fn take(
     make_way(connection, previous, &ours).await;
     // What a session has changed until the former holder let go is in the store.
     remember_sessions(connection).await;
-    match connection.take_over(claim, input, registration, true) {
+    match connection.take_over(claim, began, input, registration, true) {
         TakenOver::Settled => Ok("registered"),
         TakenOver::Ended => {
             let client_id = connection.client_id.clone();
@@ -166,7 +185,10 @@ async fn update(
         Ok(true) => true,
         Ok(false) => {
             let holder = holder(connection, input, claim);
-            if !keeping::reassert(node, &holder, &registration).await? {
+            let Found::Here(holding) = node.registry.find(client_id, None) else {
+                return Ok("displaced");
+            };
+            if !keeping::reassert(node, &holder, holding.began, &registration).await? {
                 return Ok("displaced");
             }
             true
@@ -231,20 +253,27 @@ async fn store_contents(node: &NodeState, input: &ClaimInput) -> Result<Registra
 /// Claims, and asks again under the same nonce while there is no answer: if the claim was made
 /// and its answer lost, it is read back, not made twice.
 async fn ask(node: &Arc<NodeState>, request: &ClaimRequest) -> Result<Answer, StoreError> {
+    let answer = try_often(&request.client_id, || node.store.claim(request)).await;
+    if answer.is_err() {
+        let lost = releasing::release_unanswered(node.clone(), request.clone());
+        node.errand(lost);
+    }
+    answer
+}
+
+async fn try_often<T, F>(client_id: &ClientId, ask: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
     let mut tries = 1;
     loop {
-        match node.store.claim(request).await {
-            Ok(answer) => return Ok(answer),
-            Err(error) if tries == limits::CLAIM_TRIES => {
-                let lost = releasing::release_unanswered(node.clone(), request.clone());
-                node.errand(lost);
-                return Err(error);
-            }
-            Err(error) => {
-                tracing::debug!(client_id = %request.client_id, %error, tries, "no answer to a claim");
+        match ask().await {
+            Err(error) if tries < limits::CLAIM_TRIES => {
+                tracing::debug!(%client_id, %error, tries, "the store gave a register no answer");
                 tries += 1;
                 sleep(limits::RETRY_INTERVAL).await;
             }
+            answer => return answer,
         }
     }
 }

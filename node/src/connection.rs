@@ -21,7 +21,7 @@ use bytes::Bytes;
 use clientmcp_core::channel::{
     CallRequest, Channel, ClaimInput, Claimed, NotAttached, Refusal, Successor, Taken,
 };
-use clientmcp_core::claim::Claim;
+use clientmcp_core::claim::{Claim, Epoch};
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::{CallId, ClientId, InstanceId};
 use clientmcp_core::json::Json;
@@ -215,6 +215,7 @@ impl Connection {
     pub(crate) fn take_over(
         self: &Arc<Self>,
         claim: Claim,
+        began: Epoch,
         input: &ClaimInput,
         registration: Registration,
         written: bool,
@@ -225,6 +226,7 @@ impl Connection {
             }
             let holding = Holding {
                 claim,
+                began,
                 connection: self.clone(),
                 instance: input.instance.clone(),
                 number: input.connection,

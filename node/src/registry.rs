@@ -30,6 +30,8 @@ pub(crate) use watches::{StreamEnd, Watching};
 pub(crate) struct Holding {
     /// Its claim in the store.
     pub(crate) claim: Claim,
+    /// When its register began, by the store's clock.
+    pub(crate) began: Epoch,
     /// The app's connection.
     pub(crate) connection: Arc<Connection>,
     /// The app's instance.

@@ -24,6 +24,8 @@ struct Stored {
     holder: Holder,
     hashes: Hashes,
     departed: Option<(Departure, Tick)>,
+    /// When its register began.
+    began: Epoch,
     /// Whom the present claim displaced.
     previous: Option<Holder>,
     /// Of the claims before, the latest last.
@@ -51,11 +53,22 @@ impl Arbiter {
         })
     }
 
+    /// A register begins.
+    #[must_use]
+    pub fn ticket(&self, store_micros: u64) -> Epoch {
+        let stored = self.0.as_ref();
+        let stored = stored.map_or(Epoch::default(), |stored| stored.holder.claim.epoch);
+        Epoch::next(stored, Epoch::default(), store_micros)
+    }
+
     /// A node wants to hold the client ID. `store_micros` is the time by the store's clock.
     pub fn handle_claim(&mut self, request: &ClaimRequest, store_micros: u64) -> Claimed {
         if let Some(verdict) = self.0.as_ref().and_then(|stored| stored.verdict(request)) {
             return verdict;
         }
+        // A move is as old as what it takes over from.
+        let moved = self.0.as_ref().filter(|_| request.moving);
+        let began = moved.map_or(request.began, |stored| stored.began);
         let (stored, previous, nonces) = match self.0.take() {
             Some(mut stored) => {
                 let held = stored.departed.is_none();
@@ -68,7 +81,7 @@ impl Arbiter {
             None => (Epoch::default(), None, VecDeque::new()),
         };
         let claim = Claim {
-            epoch: Epoch::next(stored, request.seen, store_micros),
+            epoch: Epoch::next(stored, request.seen.max(request.began), store_micros),
             incarnation: request.incarnation,
             nonce: request.nonce,
         };
@@ -83,6 +96,7 @@ impl Arbiter {
             },
             hashes: request.hashes,
             departed: None,
+            began,
             previous: previous.clone(),
             nonces,
         });
@@ -100,7 +114,7 @@ impl Arbiter {
     }
 
     /// A node writes its claim again, which this store did not have.
-    pub fn handle_restore(&mut self, holder: &Holder, hashes: &Hashes) -> Restored {
+    pub fn handle_restore(&mut self, holder: &Holder, began: Epoch, hashes: &Hashes) -> Restored {
         if let Some(stored) = &self.0 {
             if stored.is_held_under(&holder.claim) {
                 return Restored::Held;
@@ -115,6 +129,7 @@ impl Arbiter {
             holder: holder.clone(),
             hashes: *hashes,
             departed: None,
+            began,
             previous: None,
             nonces: VecDeque::new(),
         });
@@ -151,7 +166,9 @@ impl Stored {
             let arriving = (&request.instance, request.connection);
             precedence(arriving, (&other.instance, other.connection)) == Precedence::Late
         };
+        let is_another = self.holder.instance != request.instance;
         let late = repeated
+            || is_another && (request.moving || self.began > request.began)
             || self.nonces.contains(&request.nonce)
             || is_behind(&self.holder)
             || self.previous.as_ref().is_some_and(is_behind);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use clientmcp_core::claim::{Claim, Holder};
+use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::registration::{ContentHash, Hashes};
 use clientmcp_core::session_note::SessionNote;
@@ -37,6 +37,7 @@ pub enum Operation {
     Heartbeat,
     Leave,
     Members,
+    Ticket,
     Claim,
     Update,
     Restore,
@@ -174,9 +175,10 @@ forward! {
     fn heartbeat(member: &Member, lease: Lease) -> Beat = Heartbeat;
     fn leave(id: &MemberId, incarnation: Incarnation) -> () = Leave;
     fn members() -> Vec<ObservedMember> = Members;
+    fn ticket(client_id: &ClientId) -> Epoch = Ticket;
     fn claim(request: &ClaimRequest) -> Claimed = Claim;
     fn update(client_id: &ClientId, claim: &Claim, hashes: &Hashes) -> bool = Update;
-    fn restore(holder: &Holder, hashes: &Hashes) -> Restored = Restore;
+    fn restore(holder: &Holder, began: Epoch, hashes: &Hashes) -> Restored = Restore;
     fn release(
         client_id: &ClientId, claim: &Claim, departure: Departure, retention: Duration
     ) -> bool = Release;

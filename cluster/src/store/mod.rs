@@ -93,10 +93,16 @@ pub struct ClaimRequest {
     pub nonce: u64,
     /// The highest epoch that the node has seen for this client ID.
     pub seen: Epoch,
+    /// When the register reached its node, by [`Store::ticket`]: registers of different instances
+    /// are newer or older by this, however long each takes to get here.
+    pub began: Epoch,
     /// The app's instance.
     pub instance: InstanceId,
     /// Its connection number.
     pub connection: u64,
+    /// Whether an earlier connection of the instance still stood when this one registered: then it
+    /// displaces no other instance, for that one has displaced the earlier connection.
+    pub moving: bool,
     /// Whether it remembers call IDs.
     pub resume: bool,
     /// What the app registered; the content is in the store already.
@@ -114,8 +120,9 @@ pub enum Claimed {
         previous: Option<Holder>,
     },
     /// This register is late and gets nothing: its instance holds, or was displaced by the
-    /// present holder, with a higher connection number, or this very request (by its nonce) was
-    /// granted before and has been displaced or released since.
+    /// present holder, with a higher connection number; or another instance holds or held it last, and
+    /// this one is [moving](ClaimRequest::moving) or began earlier; or this very request (by its nonce) was granted before
+    /// and has been displaced or released since.
     Late {
         /// Who holds the client ID, or held it last.
         holder: Holder,
@@ -178,6 +185,10 @@ pub trait Store: Send + Sync + 'static {
     /// listed for as long as their tombstone.
     async fn members(&self) -> Result<Vec<ObservedMember>, StoreError>;
 
+    /// The moment at which a register begins, as an epoch: above all that were granted until now,
+    /// and never behind an earlier one.
+    async fn ticket(&self, client_id: &ClientId) -> Result<Epoch, StoreError>;
+
     /// Takes a client ID for a node, atomically. The epoch is above every one handed out before.
     /// Repeating a request with the same nonce gives the same answer as long as that claim holds,
     /// and [`Claimed::Late`] when somebody else has claimed since.
@@ -192,8 +203,13 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<bool, StoreError>;
 
     /// Writes a claim again that [`renew`](Store::renew) did not find, as after a store failover.
-    /// It goes only over a missing record or a lower epoch.
-    async fn restore(&self, holder: &Holder, hashes: &Hashes) -> Result<Restored, StoreError>;
+    /// It goes only over a missing record or a lower epoch. `began`: as in the request that made it.
+    async fn restore(
+        &self,
+        holder: &Holder,
+        began: Epoch,
+        hashes: &Hashes,
+    ) -> Result<Restored, StoreError>;
 
     /// Gives a client ID up, if `claim` still holds. `false`: it did not. Repeating it gives the
     /// same answer. The registration stays for `retention`.

@@ -19,13 +19,18 @@ pub(crate) fn app_steps(steps: &mut Steps<'_>) {
             if it.opened == steps.scenario.sockets {
                 break;
             }
-            let connect = |world: &mut World| open(world, app, node);
             if is_open && is_served(&steps.world, app) {
                 let moves = Action::AppMoves { app, node };
-                steps.fault(Fault::Move, moves, |step| connect(&mut step.world));
+                steps.fault(Fault::Move, moves, |step| {
+                    open(&mut step.world, app, node, true);
+                    Ok(())
+                });
             } else if !is_open {
                 let connects = Action::AppConnects { app, node };
-                steps.step(connects, |step| connect(&mut step.world));
+                steps.step(connects, |step| {
+                    open(&mut step.world, app, node, false);
+                    Ok(())
+                });
             }
         }
         steps.fault(Fault::Quit, Action::AppQuits { app }, |step| {
@@ -40,7 +45,8 @@ pub(crate) fn app_steps(steps: &mut Steps<'_>) {
             let starts = Action::OtherInstanceConnects { node };
             steps.fault(Fault::OtherInstance, starts, |step| {
                 step.world.apps[1].wants = true;
-                open(&mut step.world, 1, node)
+                open(&mut step.world, 1, node, false);
+                Ok(())
             });
         }
     }
@@ -81,16 +87,16 @@ fn stop(world: &mut World, app: u8) {
     }
 }
 
-fn open(world: &mut World, app: u8, node: u8) -> Result<(), String> {
+fn open(world: &mut World, app: u8, node: u8, moving: bool) {
     let number = world.apps[usize::from(app)].opened;
     world.apps[usize::from(app)].opened += 1;
     *world.socket(SocketId { app, number }) = Socket {
         node,
-        stage: Stage::Claiming { tries: 0 },
+        stage: Stage::Arriving,
+        moving,
         open: true,
         ..Socket::default()
     };
-    Ok(())
 }
 
 /// A socket breaks, and its ends get to know.
@@ -110,8 +116,9 @@ pub(crate) fn socket_steps(steps: &mut Steps<'_>, id: SocketId) {
         steps.step(Action::AppSeesTheEndOf(id), |step| {
             let opened = step.world.apps[usize::from(id.app)].opened;
             step.world.socket(id).open = false;
-            // The SDK heeds the code of its newest socket.
-            if socket.closing == Some(Code::Replaced) && opened == id.number + 1 {
+            // The SDK heeds the code of its newest socket, and of the one that serves until then.
+            let is_newest = opened == id.number + 1 || !is_served(&step.world, id.app);
+            if socket.closing == Some(Code::Replaced) && is_newest {
                 stop(&mut step.world, id.app);
             }
             Ok(())

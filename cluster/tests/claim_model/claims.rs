@@ -8,9 +8,6 @@ use crate::world::{ClaimId, Code, Errand, Holding, Life, NODES, SocketId, Stage,
 /// An estimate of the store's clock that lags is behind the last epoch.
 const LAG: u8 = 3;
 
-/// A register is given up after a while: it is not granted after so many others.
-const OVERTAKEN: u8 = 2;
-
 /// A register goes on.
 pub(crate) fn register_steps(steps: &mut Steps<'_>, id: SocketId) {
     let socket = *steps.world.socket(id);
@@ -19,15 +16,20 @@ pub(crate) fn register_steps(steps: &mut Steps<'_>, id: SocketId) {
     }
     match socket.stage {
         Stage::Unused | Stage::Settled => {}
-        Stage::Claiming { .. } if socket.overtaken >= OVERTAKEN => {
+        Stage::Arriving if !socket.open => {
             steps.step(Action::RegisterIsGivenUp(id), |step| {
                 step.world.socket(id).stage = Stage::Settled;
-                if !socket.ended {
-                    close(&mut step.world, &step.rules, id, Code::Again);
-                }
                 Ok(())
             });
         }
+        Stage::Arriving if steps.world.reaches_store(socket.node) => {
+            steps.step(Action::RegisterArrives(id), |step| {
+                step.arbiters.begin(&mut step.world, &step.rules, id);
+                step.world.socket(id).stage = Stage::Claiming { tries: 0 };
+                Ok(())
+            });
+        }
+        Stage::Arriving => without_the_store(steps, id),
         Stage::Claiming { .. } if !steps.world.reaches_store(socket.node) => {
             without_the_store(steps, id);
         }
@@ -35,10 +37,10 @@ pub(crate) fn register_steps(steps: &mut Steps<'_>, id: SocketId) {
             if steps.world.nodes[usize::from(socket.node)].stray.is_some() {
                 return;
             }
-            steps.step(Action::Claims(id), |step| step.claim(id, tries));
+            steps.step(Action::Claims(id), |step| step.claim(id));
             let lost = Action::ClaimsAndTheAnswerIsLost(id);
             steps.fault(Fault::LostAnswer, lost, |step| {
-                (step.arbiters).claim(&mut step.world, &step.rules, id, tries)?;
+                (step.arbiters).claim(&mut step.world, &step.rules, id)?;
                 step.try_again(id, tries)
             });
             let lost = Action::ClaimDoesNotArrive(id);
@@ -132,12 +134,11 @@ fn asking(steps: &mut Steps<'_>, id: SocketId, claim: ClaimId, next: u8, beaten:
 pub(crate) fn errand_steps(steps: &mut Steps<'_>, node: u8) {
     let entry = steps.world.nodes[usize::from(node)];
     if let Some(socket) = entry.stray {
-        let in_time = steps.world.socket(socket).overtaken < OVERTAKEN;
-        if in_time && steps.world.reaches_store(node) {
+        if steps.world.reaches_store(node) {
             steps.step(Action::LateClaimArrives { node }, |step| {
                 step.world.node(node).stray = None;
                 (step.arbiters)
-                    .claim(&mut step.world, &step.rules, socket, 0)
+                    .claim(&mut step.world, &step.rules, socket)
                     .map(|_| ())
             });
         }

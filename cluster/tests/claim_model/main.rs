@@ -27,8 +27,9 @@
 //!
 //! # What is assumed
 //!
-//! - A claim that was given up reaches the store before what its node sends later, or never; and
-//!   not after two others of its client ID were granted, for a register has a deadline.
+//! - A claim that was given up reaches the store before what its node sends later, or never.
+//! - A register that reaches its node after its app has closed the socket is not brought to the
+//!   store.
 //! - A store that is emptied and whose clock is set back at once may hand out an epoch twice, to
 //!   claims that still differ in run and nonce: (a) is asked for at rest only.
 //! - A node that says nothing to a displacement because it is stopped reads its claims before it
@@ -258,12 +259,6 @@ fn a_clean_up_that_does_not_compare_removes_a_newer_holder() {
 }
 
 #[test]
-fn a_claim_that_is_repeated_blindly_takes_the_client_id_back() {
-    let what = "takes the client ID back";
-    fail(&TAKEOVERS, Broken::ClaimsBlindly, what);
-}
-
-#[test]
 fn a_claim_that_is_written_over_anything_goes_over_a_newer_one() {
     fail(&TAKEOVERS, Broken::RestoresOverAnything, "replaced epoch");
 }
@@ -277,6 +272,12 @@ fn epochs_without_a_clock_come_twice_from_an_emptied_store() {
 fn a_displacement_that_does_not_compare_removes_a_newer_holder() {
     let what = "removed the newer";
     fail(&TAKEOVERS, Broken::DisplacesWithoutComparing, what);
+}
+
+#[test]
+fn a_move_that_displaces_leaves_nobody() {
+    let what = "each instance was told";
+    fail(&TAKEOVERS, Broken::MovesDisplace, what);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use clientmcp_core::claim::Epoch;
 use crate::calls;
 use crate::rules::{Broken, Rules};
 use crate::steps::Step;
-use crate::store::{Answer, Written, overtake};
+use crate::store::{Answer, Written};
 use crate::world::{ClaimId, Code, Errand, Holding, NODES, Socket, SocketId, Stage, World};
 
 /// Tries to bring a claim to the store, answers lost included.
@@ -76,9 +76,9 @@ pub(crate) fn see_the_end(world: &mut World, rules: &Rules, id: SocketId) {
 
 impl Step<'_> {
     /// The store answers a claim.
-    pub(crate) fn claim(&mut self, id: SocketId, tries: u8) -> Result<(), String> {
+    pub(crate) fn claim(&mut self, id: SocketId) -> Result<(), String> {
         let node = self.world.socket(id).node;
-        let answer = (self.arbiters).claim(&mut self.world, &self.rules, id, tries)?;
+        let answer = (self.arbiters).claim(&mut self.world, &self.rules, id)?;
         match answer {
             Answer::Taken { claim, previous } => {
                 displace(&mut self.world, &self.rules, node, claim)?;
@@ -128,7 +128,6 @@ impl Step<'_> {
             provisional: true,
         };
         self.world.clock += 2;
-        overtake(&mut self.world, id);
         displace(&mut self.world, &self.rules, node, claim)?;
         self.world.socket(id).stage = Stage::Asking {
             claim,
@@ -216,8 +215,11 @@ pub(crate) fn tidy(world: &mut World) {
         }
     }
     for id in world.socket_ids() {
-        if !world.is_on_the_way(id) {
-            world.socket(id).overtaken = 0;
+        let mut holdings = world.nodes.iter().filter_map(|node| node.holding);
+        let is_held = holdings.any(|held| held.claim.socket == id);
+        let registers = world.socket(id).stage.is_registering();
+        if !is_held && !registers && !world.is_on_the_way(id) {
+            world.socket(id).began = 0;
         }
     }
     for socket in world.sockets.iter_mut().flatten() {

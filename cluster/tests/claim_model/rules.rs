@@ -43,14 +43,14 @@ pub(crate) enum Fault {
 pub(crate) enum Broken {
     /// A clean-up in the store removes whoever holds the client ID.
     ReleasesWithoutComparing,
-    /// A claim without an answer is made again under another nonce.
-    ClaimsBlindly,
     /// A claim is written again over any other.
     RestoresOverAnything,
     /// An epoch is only above the one before, whatever the store's clock says.
     NoClock,
     /// Whoever says that it is the newer holder is believed.
     DisplacesWithoutComparing,
+    /// A socket that an app opens beside the one that serves takes over from anybody.
+    MovesDisplace,
     /// Calls are delivered again to apps that remember none.
     RedeliversToAll,
     /// A node that was paused goes on without reading its claims again.

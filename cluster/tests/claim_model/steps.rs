@@ -16,6 +16,7 @@ pub(crate) enum Action {
     OtherInstanceConnects { node: u8 },
     SocketBreaks(SocketId),
     NodeSeesTheEndOf(SocketId),
+    RegisterArrives(SocketId),
     RegisterIsGivenUp(SocketId),
     Claims(SocketId),
     ClaimsAndTheAnswerIsLost(SocketId),

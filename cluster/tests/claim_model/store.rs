@@ -14,8 +14,6 @@ use crate::world::{ClaimId, NODES, SOCKETS, SocketId, World};
 
 /// A claim made without the store has a nonce of its own.
 const PROVISIONAL: u64 = 100;
-/// A claim that is made again blindly has another one.
-const BLIND: u64 = 200;
 
 /// All states of the record that were met, each under a number; the first is the empty one.
 pub(crate) struct Arbiters {
@@ -92,36 +90,35 @@ impl Arbiters {
         record.map_or(Epoch(0), |record| record.epoch)
     }
 
+    /// The register of a socket has reached its node.
+    pub(crate) fn begin(&mut self, world: &mut World, rules: &Rules, socket: SocketId) {
+        let micros = clock(world, rules);
+        world.socket(socket).began = small(self.of(world).ticket(micros).0);
+        world.clock += 1;
+    }
+
     /// The node of a socket claims for it.
     pub(crate) fn claim(
         &mut self,
         world: &mut World,
         rules: &Rules,
         socket: SocketId,
-        tries: u8,
     ) -> Result<Answer, String> {
         let node = world.socket(socket).node;
-        let again = if rules.broken == Some(Broken::ClaimsBlindly) {
-            u64::from(tries) * BLIND
-        } else {
-            0
-        };
         let request = ClaimRequest {
             client_id: self.names.client.clone(),
             node: self.names.nodes[usize::from(node)].clone(),
             incarnation: Incarnation(u64::from(node)),
-            nonce: nonce(socket) + again,
+            nonce: nonce(socket),
             seen: Epoch(u64::from(world.node(node).seen)),
+            began: Epoch(u64::from(world.socket(socket).began)),
             instance: self.names.apps[usize::from(socket.app)].clone(),
             connection: u64::from(socket.number),
+            moving: world.socket(socket).moving && rules.broken != Some(Broken::MovesDisplace),
             resume: rules.resumes[usize::from(socket.app)],
             hashes: self.names.hashes,
         };
-        let micros = if rules.broken == Some(Broken::NoClock) {
-            0
-        } else {
-            u64::from(world.clock.saturating_sub(world.store.behind))
-        };
+        let micros = clock(world, rules);
         let mut arbiter = self.of(world).clone();
         let answer = arbiter.handle_claim(&request, micros);
         let is_new = arbiter != *self.of(world);
@@ -136,7 +133,6 @@ impl Arbiters {
                 world.store.displaced |= displaced.bit();
             }
             world.clock += 2;
-            overtake(world, socket);
         }
         self.put(world, arbiter, is_new)?;
         Ok(match answer {
@@ -173,7 +169,12 @@ impl Arbiters {
             Some(Broken::RestoresOverAnything) => Arbiter::default(),
             _ => self.of(world).clone(),
         };
-        let answer = arbiter.handle_restore(&holder, &self.names.hashes);
+        let began = match claim.provisional {
+            true => claim.epoch,
+            false => world.socket(claim.socket).began,
+        };
+        let began = Epoch(u64::from(began));
+        let answer = arbiter.handle_restore(&holder, began, &self.names.hashes);
         self.put(world, arbiter, false)?;
         Ok(match answer {
             Restored::Held => Written::Held,
@@ -238,12 +239,10 @@ impl Arbiters {
     }
 }
 
-/// A claim was granted while those of others are on their way.
-pub(crate) fn overtake(world: &mut World, granted: SocketId) {
-    for id in world.socket_ids() {
-        if id != granted && world.is_on_the_way(id) {
-            world.socket(id).overtaken += 1;
-        }
+fn clock(world: &World, rules: &Rules) -> u64 {
+    match rules.broken {
+        Some(Broken::NoClock) => 0,
+        _ => u64::from(world.clock.saturating_sub(world.store.behind)),
     }
 }
 
@@ -272,7 +271,7 @@ fn claim_id(holder: &Holder) -> ClaimId {
             app: u8::from(holder.instance.as_str() == "B"),
             number: small(holder.connection),
         },
-        provisional: (PROVISIONAL..BLIND).contains(&holder.claim.nonce),
+        provisional: holder.claim.nonce >= PROVISIONAL,
     }
 }
 

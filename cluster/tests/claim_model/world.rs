@@ -139,6 +139,8 @@ pub(crate) enum Code {
 pub(crate) enum Stage {
     #[default]
     Unused,
+    /// Its register is on the way to its node.
+    Arriving,
     /// Its claim is on the way to the store.
     Claiming { tries: u8 },
     /// The store granted the claim; the former holder is told.
@@ -163,8 +165,10 @@ impl Stage {
 pub(crate) struct Socket {
     pub(crate) node: u8,
     pub(crate) stage: Stage,
-    /// So many others were granted while its claim was on the way.
-    pub(crate) overtaken: u8,
+    /// When its register reached its node, by the store.
+    pub(crate) began: u8,
+    /// An earlier socket stood when it registered.
+    pub(crate) moving: bool,
     /// The app has it open.
     pub(crate) open: bool,
     /// It carries nothing any more, and its ends do not all know it yet.
@@ -268,7 +272,7 @@ impl World {
     pub(crate) fn is_on_the_way(&self, id: SocketId) -> bool {
         let socket = self.sockets[usize::from(id.app)][usize::from(id.number)];
         let stray = self.nodes[usize::from(socket.node)].stray;
-        matches!(socket.stage, Stage::Claiming { .. }) || stray == Some(id)
+        matches!(socket.stage, Stage::Arriving | Stage::Claiming { .. }) || stray == Some(id)
     }
 
     /// Sockets that were opened.

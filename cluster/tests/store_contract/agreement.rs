@@ -25,13 +25,17 @@ enum Command {
         nonce: u64,
         instance: usize,
         connection: u64,
+        moving: bool,
         seen: u64,
+        began: u64,
     },
+    Ticket,
     Update(Known),
     Restore {
         claim: Known,
         instance: usize,
         connection: u64,
+        began: u64,
     },
     Release(Known, Departure),
     Renew(Known),
@@ -59,15 +63,18 @@ fn command() -> impl Strategy<Value = Command> {
         Just(Departure::Lost)
     ];
     prop_oneof![
-        4 => (0..6_u64, 0..2_usize, 0..12_u64, 0..30_u64).prop_map(
-            |(nonce, instance, connection, seen)| Command::Claim {
-                nonce, instance, connection, seen,
+        4 => (0..6_u64, 0..2_usize, 0..12_u64, any::<bool>(), 0..30_u64, 0..40_u64).prop_map(
+            |(nonce, instance, connection, moving, seen, began)| Command::Claim {
+                nonce, instance, connection, moving, seen, began,
             },
         ),
+        1 => Just(Command::Ticket),
         1 => known().prop_map(Command::Update),
-        2 => (known(), 0..2_usize, 0..12_u64).prop_map(|(claim, instance, connection)| {
-            Command::Restore { claim, instance, connection }
-        }),
+        2 => (known(), 0..2_usize, 0..12_u64, 0..40_u64).prop_map(
+            |(claim, instance, connection, began)| Command::Restore {
+                claim, instance, connection, began,
+            },
+        ),
         2 => (known(), departure).prop_map(|(claim, how)| Command::Release(claim, how)),
         1 => known().prop_map(Command::Renew),
     ]
@@ -96,7 +103,9 @@ impl Asked<'_> {
                 nonce,
                 instance,
                 connection,
+                moving,
                 seen,
+                began,
             } => {
                 let request = ClaimRequest {
                     client_id: id.clone(),
@@ -104,8 +113,10 @@ impl Asked<'_> {
                     incarnation: Incarnation(1),
                     nonce: *nonce,
                     seen: Epoch(FAR + seen),
+                    began: Epoch(FAR + began),
                     instance: instance_id(*instance),
                     connection: *connection,
+                    moving: *moving,
                     resume: connection % 2 == 0,
                     hashes: hashes(&nonce.to_string()),
                 };
@@ -114,6 +125,10 @@ impl Asked<'_> {
                 self.granted.extend(holder.map(|holder| holder.claim));
                 format!("{answer:?}")
             }
+            Command::Ticket => match store.ticket(id).await? {
+                far @ Epoch(FAR..) => format!("{far:?}"),
+                _ => "by the clock".to_owned(),
+            },
             Command::Update(known) => {
                 let (claim, hashes) = (self.claim(known), hashes("updated"));
                 format!("{:?}", store.update(id, &claim, &hashes).await?)
@@ -122,6 +137,7 @@ impl Asked<'_> {
                 claim,
                 instance,
                 connection,
+                began,
             } => {
                 let holder = Holder {
                     client_id: id.clone(),
@@ -131,7 +147,12 @@ impl Asked<'_> {
                     connection: *connection,
                     resume: false,
                 };
-                format!("{:?}", store.restore(&holder, &hashes("restored")).await?)
+                format!(
+                    "{:?}",
+                    store
+                        .restore(&holder, Epoch(FAR + began), &hashes("restored"))
+                        .await?
+                )
             }
             Command::Release(known, how) => {
                 let (claim, hour) = (self.claim(known), ms(3_600_000));

@@ -21,8 +21,10 @@ pub(crate) fn request(
         incarnation: Incarnation(incarnation),
         nonce,
         seen: Epoch::default(),
+        began: Epoch::default(),
         instance: InstanceId::parse(instance).unwrap(),
         connection,
+        moving: false,
         resume: true,
         hashes: hashes("first"),
     }
@@ -167,6 +169,89 @@ pub(crate) async fn a_late_connection_is_late_after_a_departure_too(world: &Worl
     assert!(release(world, &holder.claim).await);
     let late = claim(world, &request(2, 8, "tab", 1)).await;
     assert_eq!(late, Claimed::Late { holder });
+}
+
+async fn ticket(world: &World) -> Epoch {
+    world.store.ticket(&client("app")).await.unwrap()
+}
+
+pub(crate) async fn a_ticket_is_above_what_was_granted_and_changes_nothing(world: &World) {
+    let first = ticket(world).await;
+    assert_eq!(record(world).await, None);
+    let far = Epoch(1 << 52);
+    let ahead = ClaimRequest {
+        seen: far,
+        ..request(1, 7, "tab", 1)
+    };
+    let (held, _) = take(world, &ahead).await;
+    assert!(held.claim.epoch > first);
+    assert_eq!(ticket(world).await, Epoch(held.claim.epoch.0 + 1));
+    assert_eq!(ticket(world).await, Epoch(held.claim.epoch.0 + 1));
+    assert_eq!(record(world).await.unwrap().holder, Some(held));
+}
+
+/// However long it takes to get here, and whoever came in between.
+pub(crate) async fn a_register_that_began_earlier_displaces_no_other_instance(world: &World) {
+    let began = |began: Epoch, request: ClaimRequest| ClaimRequest { began, ..request };
+    let first = ticket(world).await;
+    let (held, _) = take(world, &began(first, request(1, 7, "tab", 1))).await;
+    let (early, late) = (ticket(world).await, Epoch(ticket(world).await.0 + 1));
+    for (run, instance) in [(2, "other"), (3, "third"), (4, "fourth")] {
+        take(world, &began(late, request(run, run + 10, instance, 1))).await;
+    }
+    let present = record(world).await.unwrap().holder.unwrap();
+    let behind = began(early, request(5, 20, "tab", 2));
+    let answer = claim(world, &behind).await;
+    assert_eq!(
+        answer,
+        Claimed::Late {
+            holder: present.clone()
+        }
+    );
+    // It has left by then; that makes the other no younger.
+    assert!(release(world, &present.claim).await);
+    assert_eq!(
+        claim(world, &behind).await,
+        Claimed::Late { holder: present }
+    );
+    // Connections of one instance go by their numbers alone.
+    take(world, &began(early, request(6, 21, "fourth", 2))).await;
+    assert!(held.claim.epoch < early);
+}
+
+/// Who has displaced the connection that it was to take over from has displaced it as well.
+pub(crate) async fn a_move_displaces_no_other_instance(world: &World) {
+    let moves = |request: ClaimRequest| ClaimRequest {
+        moving: true,
+        ..request
+    };
+    take(world, &moves(request(1, 7, "tab", 1))).await;
+    take(world, &moves(request(2, 8, "tab", 2))).await;
+    let (present, _) = take(world, &request(3, 9, "other", 1)).await;
+    let late = Claimed::Late {
+        holder: present.clone(),
+    };
+    assert_eq!(claim(world, &moves(request(1, 10, "tab", 3))).await, late);
+    assert!(release(world, &present.claim).await);
+    assert_eq!(claim(world, &moves(request(1, 11, "tab", 4))).await, late);
+    // Who connects anew takes over.
+    take(world, &request(1, 12, "tab", 5)).await;
+}
+
+/// However late it comes: who began in between is newer.
+pub(crate) async fn a_move_is_as_old_as_what_it_takes_over_from(world: &World) {
+    let began = |began: u64, request: ClaimRequest| ClaimRequest {
+        began: Epoch(began),
+        ..request
+    };
+    take(world, &began(1, request(1, 7, "tab", 1))).await;
+    let moved = ClaimRequest {
+        moving: true,
+        ..began(3, request(2, 8, "tab", 2))
+    };
+    let (moved, _) = take(world, &moved).await;
+    let (_, displaced) = take(world, &began(2, request(3, 9, "other", 1))).await;
+    assert_eq!(displaced, Some(moved));
 }
 
 pub(crate) async fn only_the_holder_updates(world: &World) {

@@ -139,6 +139,10 @@ contract! {
         within_an_instance_the_higher_connection_wins
         a_late_connection_of_a_displaced_instance_is_late_too
         a_late_connection_is_late_after_a_departure_too
+        a_ticket_is_above_what_was_granted_and_changes_nothing
+        a_register_that_began_earlier_displaces_no_other_instance
+        a_move_displaces_no_other_instance
+        a_move_is_as_old_as_what_it_takes_over_from
         only_the_holder_updates
         only_the_holder_releases
         a_departure_is_dated_by_the_stores_clock

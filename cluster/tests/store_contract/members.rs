@@ -228,8 +228,10 @@ pub(crate) async fn the_stores_clock_goes_on_and_no_epoch_is_below_it(world: &Wo
         incarnation: Incarnation(1),
         nonce: 1,
         seen: Epoch(0),
+        began: Epoch(0),
         instance: InstanceId::parse("tab").unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         hashes: hashes("first"),
     };

@@ -21,8 +21,10 @@ fn request(name: &str, nonce: u64) -> ClaimRequest {
         incarnation: Incarnation(1),
         nonce,
         seen: Epoch::default(),
+        began: Epoch::default(),
         instance: InstanceId::parse("tab").unwrap(),
         connection: nonce,
+        moving: false,
         resume: false,
         hashes: hashes("first"),
     }

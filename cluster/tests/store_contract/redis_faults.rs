@@ -29,8 +29,10 @@ fn request(nonce: u64, seen: Epoch) -> ClaimRequest {
         incarnation: Incarnation(1),
         nonce,
         seen,
+        began: Epoch::default(),
         instance: InstanceId::parse("tab").unwrap(),
         connection: nonce,
+        moving: false,
         resume: true,
         hashes: hashes("first"),
     }

@@ -20,7 +20,7 @@ pub(crate) async fn a_lost_claim_is_restored(world: &World) {
     assert_eq!(world.store.renew(&mine).await, Ok(vec![false]));
     for _ in 0..2 {
         assert_eq!(
-            world.store.restore(&lost, &hashes("mine")).await,
+            world.store.restore(&lost, Epoch(0), &hashes("mine")).await,
             Ok(Restored::Held)
         );
     }
@@ -43,24 +43,36 @@ pub(crate) async fn a_claim_is_restored_only_over_a_lower_epoch(world: &World) {
     for not_above in [epoch - 1, epoch] {
         let answer = world
             .store
-            .restore(&rival(not_above), &hashes("rival"))
+            .restore(&rival(not_above), Epoch(0), &hashes("rival"))
             .await;
         assert_eq!(answer, Ok(Restored::Beaten { by: held.clone() }));
     }
     assert_eq!(record(world).await.unwrap().hashes, hashes("first"));
     let above = rival(epoch + 1);
     assert_eq!(
-        world.store.restore(&above, &hashes("rival")).await,
+        world
+            .store
+            .restore(&above, Epoch(0), &hashes("rival"))
+            .await,
         Ok(Restored::Held)
     );
     let beaten = Ok(Restored::Beaten { by: above.clone() });
-    assert_eq!(world.store.restore(&held, &hashes("first")).await, beaten);
+    assert_eq!(
+        world.store.restore(&held, Epoch(0), &hashes("first")).await,
+        beaten
+    );
     assert_eq!(record(world).await.unwrap().holder, Some(above.clone()));
 
     // What was released is not held again.
     assert!(release(world, &above.claim).await);
     let beaten = Ok(Restored::Beaten { by: above.clone() });
-    assert_eq!(world.store.restore(&above, &hashes("rival")).await, beaten);
+    assert_eq!(
+        world
+            .store
+            .restore(&above, Epoch(0), &hashes("rival"))
+            .await,
+        beaten
+    );
 }
 
 /// Two nodes that claimed while the store was away, in the same microsecond of its clock.
@@ -80,7 +92,12 @@ pub(crate) async fn of_two_claims_of_one_epoch_the_one_that_is_written_first_cou
     ] {
         let restore = |holder: Holder| {
             let store = world.store.clone();
-            async move { store.restore(&holder, &hashes("mine")).await.unwrap() }
+            async move {
+                store
+                    .restore(&holder, Epoch(0), &hashes("mine"))
+                    .await
+                    .unwrap()
+            }
         };
         assert_eq!(restore(first.clone()).await, Restored::Held);
         let beaten = Restored::Beaten { by: first.clone() };
@@ -96,7 +113,10 @@ pub(crate) async fn what_was_released_is_not_brought_back_by_an_older_claim(worl
     let (older, _) = take(world, &request(1, 7, "tab", 1)).await;
     let (newer, _) = take(world, &request(2, 8, "tab", 2)).await;
     assert!(release(world, &newer.claim).await);
-    let restored = world.store.restore(&older, &hashes("first")).await;
+    let restored = world
+        .store
+        .restore(&older, Epoch(0), &hashes("first"))
+        .await;
     assert_eq!(restored, Ok(Restored::Beaten { by: newer }));
     assert_eq!(record(world).await.unwrap().holder, None);
 }
@@ -119,13 +139,22 @@ pub(crate) async fn an_emptied_store_with_an_older_clock_takes_nothing_back(worl
     assert!(second.claim.epoch > first.claim.epoch);
     assert_eq!(previous, None);
     let beaten = Ok(Restored::Beaten { by: second });
-    assert_eq!(world.store.restore(&first, &hashes("first")).await, beaten);
+    assert_eq!(
+        world
+            .store
+            .restore(&first, Epoch(0), &hashes("first"))
+            .await,
+        beaten
+    );
 
     world.empty().await;
     // Who has not is beaten by it when it is written again, and then comes above it.
     let (unaware, _) = take(world, &request(2, 9, "other", 1)).await;
     assert!(unaware.claim.epoch < first.claim.epoch);
-    let restored = world.store.restore(&first, &hashes("first")).await;
+    let restored = world
+        .store
+        .restore(&first, Epoch(0), &hashes("first"))
+        .await;
     assert_eq!(restored, Ok(Restored::Held));
     let mine = [(client("app"), unaware.claim)];
     assert_eq!(world.store.renew(&mine).await, Ok(vec![false]));

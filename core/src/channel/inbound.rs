@@ -14,15 +14,15 @@ use crate::tick::Tick;
 
 impl Channel {
     /// A text frame arrived. Counts as life, as all frames do.
-    pub fn handle_text(&mut self, now: Tick, frame: Bytes) {
+    pub fn handle_text(&mut self, now: Tick, frame: &Bytes) {
         if self.ended {
             return;
         }
         self.handle_frame_seen(now);
-        let read = match read_text(&frame) {
+        let read = match read_text(frame) {
             Ok(None) => Ok(()),
             Ok(Some(message)) => self.on_message(now, message),
-            Err(closing) => self.on_misread(now, &frame, closing),
+            Err(closing) => self.on_misread(now, frame, closing),
         };
         if let Err(closing) = read {
             self.close(now, closing);

@@ -136,6 +136,9 @@ pub struct ClaimInput {
     pub instance: InstanceId,
     /// Its connection number.
     pub connection: u64,
+    /// Whether an earlier connection of the instance still stands: then no other instance is
+    /// displaced.
+    pub moving: bool,
     /// Whether it remembers call IDs (`resume`).
     pub resume: bool,
     /// What it offers.

@@ -154,6 +154,7 @@ impl Channel {
         let input = ClaimInput {
             instance: offer.instance.clone(),
             connection: offer.connection,
+            moving: offer.moving,
             resume: offer.resume,
             hashes: offer.hashes,
             contents: std::mem::take(&mut offer.contents),

@@ -54,6 +54,9 @@ pub struct Register {
     pub instance: InstanceId,
     /// Counts this instance's connections, from 1.
     pub connection: u64,
+    /// Whether an earlier connection of the instance still stands that this one is to take over
+    /// from: it takes over from no other instance then.
+    pub moving: bool,
     /// Whether the app remembers call IDs (the feature `resume`).
     pub resume: bool,
     /// MCP's `Tool` objects.
@@ -75,6 +78,9 @@ impl Register {
             .name("type", "register")
             .name("instance", &self.instance)
             .plain("connection", self.connection);
+        if self.moving {
+            object.plain("moving", true);
+        }
         if self.resume {
             object.raw("features", &Json::of(&["resume"]));
         }

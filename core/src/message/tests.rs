@@ -329,6 +329,7 @@ fn a_register_is_written_in_full_or_by_hash() {
     let mut register = Register {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 3,
+        moving: true,
         resume: true,
         tools: ByHash::Full(vec![json(r#"{"name":"a"}"#)]),
         prompts: ByHash::Full(Vec::new()),
@@ -346,8 +347,9 @@ fn a_register_is_written_in_full_or_by_hash() {
     };
     assert_eq!(
         register.to_json().as_str(),
-        r#"{"type":"register","instance":"i1","connection":3,"features":["resume"],"serverInfo":{"name":"n","version":"1"},"instructions":"read\nme","ttlMs":5,"tools":[{"name":"a"}]}"#
+        r#"{"type":"register","instance":"i1","connection":3,"moving":true,"features":["resume"],"serverInfo":{"name":"n","version":"1"},"instructions":"read\nme","ttlMs":5,"tools":[{"name":"a"}]}"#
     );
+    register.moving = false;
     register.resume = false;
     register.tools = ByHash::Hash(hash);
     register.prompts = ByHash::Hash(hash);
@@ -372,6 +374,7 @@ fn a_register_names_what_is_offered() {
     let mut register = Register {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         tools: ByHash::Full(Vec::new()),
         prompts: ByHash::Full(entries("1")),

@@ -33,6 +33,9 @@ pub struct Offer {
     pub instance: InstanceId,
     /// Its connection number.
     pub connection: u64,
+    /// Whether an earlier connection of the instance still stands: then no other instance is
+    /// displaced.
+    pub moving: bool,
     /// Whether it remembers call IDs.
     pub resume: bool,
     /// Hashes of all kinds, those that were named by hash among them.
@@ -66,11 +69,17 @@ pub fn read(message: &Json) -> Result<Offer, MessageError> {
         contents: Vec::new(),
         by_hash: Vec::new(),
     };
+    let moving = match view.moving.map(RawValue::get) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(invalid("moving must be a boolean")),
+    };
     let resume = reader.resume(&view)?;
     let hashes = reader.kinds(&view)?;
     Ok(Offer {
         instance,
         connection,
+        moving,
         resume,
         hashes,
         contents: reader.contents,
@@ -86,6 +95,8 @@ struct View<'a> {
     instance: Option<&'a RawValue>,
     #[serde(default)]
     connection: Option<u64>,
+    #[serde(borrow, default)]
+    moving: Option<&'a RawValue>,
     #[serde(borrow, default)]
     features: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use clientmcp_cluster::store::{Restored, StoreError};
-use clientmcp_core::claim::Holder;
+use clientmcp_core::claim::{Epoch, Holder};
 use clientmcp_core::close::{CloseCode, Closing};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::MoveReason;
@@ -132,7 +132,7 @@ async fn keep_one(
             connection: holding.number,
             resume: holding.resume,
         };
-        reassert(node, &holder, &holding.registration).await?;
+        reassert(node, &holder, holding.began, &holding.registration).await?;
     } else if !holding.written && node.store.update(client_id, &holding.claim, hashes).await? {
         node.registry
             .mark_written(client_id, &holding.claim, hashes);
@@ -145,6 +145,7 @@ async fn keep_one(
 pub(super) async fn reassert(
     node: &NodeState,
     holder: &Holder,
+    began: Epoch,
     registration: &Registration,
 ) -> Result<bool, StoreError> {
     // A store that lost the claim may have lost the contents as well.
@@ -152,7 +153,7 @@ pub(super) async fn reassert(
     let now = node.clock.now();
     node.contents.keep(&*node.store, registration, now).await?;
     let hashes = registration.hashes();
-    match node.store.restore(holder, hashes).await? {
+    match node.store.restore(holder, began, hashes).await? {
         Restored::Held => {
             tracing::info!(client_id = %holder.client_id, "wrote a claim again");
             node.registry

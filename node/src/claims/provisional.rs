@@ -67,7 +67,7 @@ async fn hold(
 ) -> &'static str {
     let node = &connection.node;
     tracing::info!(client_id = %connection.client_id, "registered without the store");
-    match connection.take_over(claim, input, registration, false) {
+    match connection.take_over(claim, claim.epoch, input, registration, false) {
         TakenOver::Settled => {
             let client_id = connection.client_id.clone();
             node.errand(remember_sessions_late(node.clone(), client_id));

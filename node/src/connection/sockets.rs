@@ -97,7 +97,7 @@ impl Connection {
     fn handle_received(self: &Arc<Self>, received: Result<Received, ReadError>) -> Option<End> {
         match received {
             Ok(Received::Text(text)) => {
-                self.step(|state, now| state.channel.handle_text(now, text));
+                self.step(|state, now| state.channel.handle_text(now, &text));
                 None
             }
             Ok(Received::Ping(payload)) => {

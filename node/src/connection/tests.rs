@@ -76,12 +76,19 @@ async fn hold(connection: &Arc<Connection>, epoch: u64) -> Claim {
     let input = ClaimInput {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         hashes,
         contents: Vec::new(),
         again: false,
     };
-    connection.take_over(claim, &input, registration.unwrap().unwrap(), true);
+    connection.take_over(
+        claim,
+        claim.epoch,
+        &input,
+        registration.unwrap().unwrap(),
+        true,
+    );
     claim
 }
 

@@ -2,10 +2,12 @@
 
 use clientmcp_cluster::store::faulty::{Fault, Operation};
 use clientmcp_cluster::store::{ClaimRequest, Claimed, Store as _};
-use clientmcp_core::ids::MemberId;
+use clientmcp_core::claim::Epoch;
+use clientmcp_core::ids::{ClientId, MemberId};
 use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::not_here;
 use clientmcp_proto::v1::outcome::Outcome as Word;
+use tokio::time::sleep;
 
 use crate::app::{App, register, tool};
 use crate::router::Router;
@@ -96,6 +98,40 @@ async fn a_lookup_without_a_store_says_so() {
     }
 }
 
+/// The node that is asked does not hold the client ID, and the store is away for everybody: the
+/// nodes know it among themselves.
+#[tokio::test]
+async fn without_a_store_the_holder_is_found_among_the_nodes() {
+    for fault in [Fault::Unreachable, Fault::Hang] {
+        let world = World::new();
+        let holder = world.node("node-1").await;
+        let asked = world.node("node-2").await;
+        let mut app = App::connect(&holder, "node-1", &world.secrets, &world.token(CLIENT)).await;
+        app.register("i1", 1).await;
+        let router = Router::connect(&asked, "node-2", &world.secrets).await;
+        let mut link = router.link().await;
+        // As soon as the nodes know each other.
+        loop {
+            let sent = link.call(CLIENT);
+            if matches!(link.outcome(sent).await, Word::Elsewhere(_)) {
+                break;
+            }
+            sleep(world.timings.heartbeat).await;
+        }
+        world.store.break_down(fault);
+        let epoch = world.memory.record(&ClientId::parse(CLIENT).unwrap()).await;
+        let epoch = epoch.unwrap().unwrap().epoch.0;
+        let sent = link.call(CLIENT);
+        match link.outcome(sent).await {
+            Word::Elsewhere(to) => {
+                assert_eq!((to.node_id.as_str(), to.epoch), ("node-1", epoch));
+            }
+            other => panic!("{other:?}"),
+        }
+        world.store.heal();
+    }
+}
+
 /// As after SIGSTOP and SIGCONT: everything in this process stands still for longer than the
 /// lease, and somebody else takes the client ID over meanwhile.
 #[tokio::test]
@@ -107,7 +143,11 @@ async fn a_node_that_was_paused_reads_its_claims_before_it_dispatches_anything()
     let router = Router::connect(&node, "node-1", &world.secrets).await;
     let mut link = router.link().await;
     std::thread::sleep(world.timings.lease * 2);
-    let claimed = world.memory.claim(&foreign_claim()).await.unwrap();
+    let newer = ClaimRequest {
+        began: Epoch(1 << 52),
+        ..foreign_claim()
+    };
+    let claimed = world.memory.claim(&newer).await.unwrap();
     assert!(matches!(claimed, Claimed::Taken { .. }));
     // The app is let go, whatever anybody tells this node.
     assert_eq!(app.expect_close().await.0, 4409);

@@ -126,6 +126,57 @@ async fn a_displace_for_another_run_or_an_older_claim_changes_nothing() {
     assert_eq!(app.expect_close().await.0, 4409);
 }
 
+/// While the store is slow an app is asked to move, and another instance comes: the move is as old
+/// as the socket that it was to take over from.
+#[tokio::test]
+async fn a_move_takes_over_from_no_other_instance() {
+    let world = World::new();
+    let one = world.node("node-1").await;
+    let two = world.node("node-2").await;
+    let mut moved = connect(&world, &one, "node-1").await;
+    moved.register("i1", 1).await;
+    let mut newest = connect(&world, &one, "node-1").await;
+    newest.register("i2", 1).await;
+    assert_eq!(moved.expect_close().await.0, 4409);
+
+    let mut next = connect(&world, &two, "node-2").await;
+    let mut register = register("i1", 2, &[tool("echo")]);
+    register["moving"] = json!(true);
+    next.send(register).await;
+    assert_eq!(next.expect_close().await.0, 4409);
+    let router = Router::connect(&one, "node-1", &world.secrets).await;
+    let mut link = router.link().await;
+    let sent = link.call(CLIENT);
+    newest.echo().await;
+    link.result(sent).await;
+}
+
+/// A register that the store has kept waiting is as old as when it came, however many have come
+/// since.
+#[tokio::test]
+async fn a_register_that_was_held_up_displaces_nobody_that_came_later() {
+    let world = World::new();
+    let one = world.node("node-1").await;
+    let two = world.node("node-2").await;
+    let mut early = connect(&world, &one, "node-1").await;
+    world.store.inject(Operation::Claim, Fault::Delay(ms(400)));
+    early.send(register("i1", 1, &[tool("echo")])).await;
+    eventually("it has begun", || async {
+        world.store.calls(Operation::Claim) == 1
+    })
+    .await;
+    let mut later = connect(&world, &two, "node-2").await;
+    later.register("i2", 1).await;
+    let mut latest = connect(&world, &two, "node-2").await;
+    latest.register("i3", 1).await;
+    assert_eq!(later.expect_close().await.0, 4409);
+    assert_eq!(early.expect_close().await.0, 4409);
+    let holder = world.record(CLIENT).await.unwrap().holder.unwrap();
+    assert_eq!(holder.instance.as_str(), "i3");
+    latest.send(json!({"type": "ping"})).await;
+    latest.expect("pong").await;
+}
+
 /// The clean-up of an old connection never removes the new one: reconnects at random moments,
 /// on the same node and on another, while the old socket closes, is cut, or stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

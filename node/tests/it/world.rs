@@ -114,8 +114,10 @@ pub(crate) fn foreign_claim() -> ClaimRequest {
         incarnation: Incarnation(9),
         nonce: 9,
         seen: Epoch(0),
+        began: Epoch(0),
         instance: InstanceId::parse("i9").unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         hashes: Hashes::empty(),
     }

@@ -110,7 +110,7 @@ impl Registration {
 
     /// Whether a message can carry all of it.
     pub(crate) fn check_size(&self, limit: usize) -> Result<(), TooLarge> {
-        let (message, _) = self.register(u64::MAX, true);
+        let (message, _) = self.register(u64::MAX, true, true);
         let bytes = message.len();
         if bytes > limit {
             return Err(TooLarge { bytes, limit });
@@ -118,8 +118,9 @@ impl Registration {
         Ok(())
     }
 
-    /// The `register` for a connection; a `full` one names no kind by its hash.
-    pub(crate) fn register(&self, connection: u64, full: bool) -> (Json, Asked) {
+    /// The `register` for a connection; `moving`: an earlier one still stands. A `full` one names
+    /// no kind by its hash.
+    pub(crate) fn register(&self, connection: u64, moving: bool, full: bool) -> (Json, Asked) {
         let known = self.known.as_ref().filter(|_| !full);
         let Content {
             tools,
@@ -145,6 +146,7 @@ impl Registration {
         let message = Register {
             instance: self.instance.clone(),
             connection,
+            moving,
             resume: true,
             tools,
             prompts,
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_first_register_has_everything() {
-        let (text, asked) = registration(&[r#"{"name": "a"}"#]).register(3, false);
+        let (text, asked) = registration(&[r#"{"name": "a"}"#]).register(3, false, false);
         assert_eq!(
             text.as_str(),
             r#"{"type":"register","instance":"i","connection":3,"features":["resume"],"serverInfo":{"name":"demo","version":"1"},"instructions":"a \"b\"","ttlMs":5,"tools":[{"name": "a"}]}"#
@@ -246,9 +248,9 @@ mod tests {
     #[test]
     fn what_the_cluster_knows_is_named_by_its_hash() {
         let mut registration = registration(&[]);
-        let (_, asked) = registration.register(1, false);
+        let (_, asked) = registration.register(1, false, false);
         registration.handle_registered(&asked, &hashes());
-        let (text, asked) = registration.register(2, false);
+        let (text, asked) = registration.register(2, false, false);
         let kinds = [Kind::Rest, Kind::Tools, Kind::Prompts, Kind::Resources];
         let by_hash = kinds.map(named).join(",");
         assert!(
@@ -256,26 +258,26 @@ mod tests {
                 .ends_with(&format!(r#""features":["resume"],{by_hash}}}"#))
         );
         assert!(!asked.full);
-        let (text, asked) = registration.register(2, true);
+        let (text, asked) = registration.register(2, false, true);
         assert!(asked.full && text.as_str().contains("serverInfo"));
 
         registration.set_offer(offer(&["1"]), 1000).unwrap();
-        let (text, asked) = registration.register(2, false);
+        let (text, asked) = registration.register(2, false, false);
         assert!(text.as_str().contains(r#""tools":[1]"#));
         assert!(text.as_str().contains(&named(Kind::Rest)));
         assert!(!asked.full);
         registration.set_offer(offer(&[]), 1000).unwrap();
-        let (text, _) = registration.register(2, false);
+        let (text, _) = registration.register(2, false, false);
         assert!(text.as_str().contains(&named(Kind::Tools)), "known again");
     }
 
     #[test]
     fn a_hash_belongs_to_the_content_that_was_asked_for() {
         let mut registration = registration(&[]);
-        let (_, asked) = registration.register(1, false);
+        let (_, asked) = registration.register(1, false, false);
         registration.set_offer(offer(&["1"]), 1000).unwrap();
         registration.handle_registered(&asked, &hashes());
-        let (text, _) = registration.register(1, false);
+        let (text, _) = registration.register(1, false, false);
         assert!(text.as_str().contains(r#""tools":[1]"#));
     }
 
@@ -286,7 +288,7 @@ mod tests {
         let limit = 200;
         let error = registration.set_offer(offer(&[large]), limit).unwrap_err();
         assert!(error.bytes > limit && error.limit == limit);
-        let (text, asked) = registration.register(1, false);
+        let (text, asked) = registration.register(1, false, false);
         assert!(text.as_str().contains(r#""tools":[]"#));
         assert_eq!(asked.revision, 1);
     }

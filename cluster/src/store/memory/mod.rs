@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use clientmcp_core::claim::{Claim, Holder};
+use clientmcp_core::claim::{Claim, Epoch, Holder};
 use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_core::limits;
 use clientmcp_core::registration::{ContentHash, Hashes};
@@ -198,6 +198,15 @@ impl Store for MemoryStore {
         Ok(state.members.values().map(observe).collect())
     }
 
+    async fn ticket(&self, client_id: &ClientId) -> Result<Epoch, StoreError> {
+        let micros = self.micros();
+        let mut state = self.state();
+        let client = state.client(client_id);
+        let unknown = Arbiter::default();
+        let arbiter = client.map_or(&unknown, |client| &client.arbiter);
+        Ok(arbiter.ticket(micros))
+    }
+
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
         let micros = self.micros();
         let mut state = self.state();
@@ -224,10 +233,15 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn restore(&self, holder: &Holder, hashes: &Hashes) -> Result<Restored, StoreError> {
+    async fn restore(
+        &self,
+        holder: &Holder,
+        began: Epoch,
+        hashes: &Hashes,
+    ) -> Result<Restored, StoreError> {
         let mut state = self.state();
         let client = state.client_or_new(&holder.client_id);
-        let answer = client.arbiter.handle_restore(holder, hashes);
+        let answer = client.arbiter.handle_restore(holder, began, hashes);
         if answer == Restored::Held {
             client.expires = now() + CLAIM_TTL;
         }

@@ -149,8 +149,14 @@ impl Store for RedisStore {
         Ok(members)
     }
 
+    async fn ticket(&self, client_id: &ClientId) -> Result<Epoch, StoreError> {
+        let script = self.scripts.ticket.key(keys::client(client_id));
+        Ok(Epoch(self.invoke(&script).await?))
+    }
+
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
         check_epoch(request.seen)?;
+        check_epoch(request.began)?;
         let mut script = self.scripts.claim.key(keys::client(&request.client_id));
         script
             .arg(request.node.as_str())
@@ -161,7 +167,11 @@ impl Store for RedisStore {
             .arg(digits(request.connection))
             .arg(u8::from(request.resume));
         add_hashes(&mut script, &request.hashes);
-        script.arg(limits::CLAIM_TTL_MS).arg(NONCES);
+        script
+            .arg(limits::CLAIM_TTL_MS)
+            .arg(NONCES)
+            .arg(request.began.0)
+            .arg(u8::from(request.moving));
         let asked = Claim {
             epoch: Epoch::default(),
             incarnation: request.incarnation,
@@ -184,8 +194,14 @@ impl Store for RedisStore {
         self.invoke(&script).await
     }
 
-    async fn restore(&self, holder: &Holder, hashes: &Hashes) -> Result<Restored, StoreError> {
+    async fn restore(
+        &self,
+        holder: &Holder,
+        began: Epoch,
+        hashes: &Hashes,
+    ) -> Result<Restored, StoreError> {
         check_epoch(holder.claim.epoch)?;
+        check_epoch(began)?;
         let mut script = self.scripts.restore.key(keys::client(&holder.client_id));
         script.arg(holder.node.as_str());
         add_claim(&mut script, &holder.claim);
@@ -194,7 +210,7 @@ impl Store for RedisStore {
             .arg(digits(holder.connection))
             .arg(u8::from(holder.resume));
         add_hashes(&mut script, hashes);
-        script.arg(limits::CLAIM_TTL_MS);
+        script.arg(limits::CLAIM_TTL_MS).arg(began.0);
         let answer = self.invoke(&script).await?;
         Fields::new(&holder.client_id, answer).restored()
     }

@@ -223,7 +223,7 @@ fn frames_that_are_not_understood_close_with_their_codes() {
     let mut script = Script::registered();
     script
         .channel
-        .handle_text(script.now, bytes::Bytes::from_static(invalid));
+        .handle_text(script.now, &bytes::Bytes::from_static(invalid));
     script.ends(&[], CloseCode::InvalidText, "the message is not UTF-8");
 
     let mut script = Script::registered();

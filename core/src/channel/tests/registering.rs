@@ -14,6 +14,7 @@ fn claim(hashes: Hashes, contents: &[(Kind, &'static str)], again: bool) -> Outp
     Output::Claim(Box::new(ClaimInput {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 1,
+        moving: false,
         resume: false,
         hashes,
         contents: contents.iter().map(content).collect(),

@@ -71,7 +71,7 @@ impl Script {
     /// The app sends a text. `#n` in it is the ID of call n.
     pub(super) fn app(&mut self, text: &str) -> &mut Self {
         let frame = Bytes::from(with_ids(text));
-        self.channel.handle_text(self.now, frame);
+        self.channel.handle_text(self.now, &frame);
         self
     }
 

@@ -209,6 +209,7 @@ fn what_an_sdk_writes_is_accepted_and_what_is_accepted_is_indexed() {
     let message = message::Register {
         instance: InstanceId::parse("i1").unwrap(),
         connection: 1,
+        moving: true,
         resume: true,
         tools: message::ByHash::Full(tools.iter().map(Json::of).collect()),
         prompts: message::ByHash::Full(Vec::new()),
@@ -226,7 +227,7 @@ fn what_an_sdk_writes_is_accepted_and_what_is_accepted_is_indexed() {
     };
     let offer = read(&message.to_json()).unwrap();
     assert_eq!(offer.rejected, []);
-    assert!(offer.resume);
+    assert!(offer.resume && offer.moving);
     let content = |kind| {
         let content = offer
             .contents

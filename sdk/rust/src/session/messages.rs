@@ -244,7 +244,9 @@ impl Session {
     }
 
     pub(super) fn register(&mut self, socket: SocketId, full: bool) {
-        let (message, asked) = self.registration.register(socket.0, full);
+        let current = self.current.as_ref();
+        let moving = current.is_some_and(|link| link.socket != socket);
+        let (message, asked) = self.registration.register(socket.0, moving, full);
         if let Some(link) = self.link(socket) {
             link.asked = Some(asked);
             link.ask_again = false;

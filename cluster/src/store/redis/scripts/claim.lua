@@ -1,5 +1,6 @@
 -- ARGV: node, incarnation, nonce, highest epoch seen, instance, connection, resume, the four hashes,
--- ttl ms, how many nonces are remembered.
+-- ttl ms, how many nonces are remembered, when the register began, whether it
+-- is moving.
 -- Gives 'taken', the epoch and the displaced holder, or 'late' and the holder.
 local function is_behind(other)
   return other ~= nil and other.instance == ARGV[5] and ARGV[6] < other.connection
@@ -14,7 +15,10 @@ if stored then
   if repeated and not departed then
     return with_holder({ 'taken', stored.epoch }, read_holder('previous_'))
   end
-  local late = repeated or is_behind(stored) or is_behind(read_holder('previous_'))
+  local began = tonumber(redis.call('HGET', KEYS[1], 'began') or 0)
+  local is_another = stored.instance ~= ARGV[5]
+  local late = repeated or is_another and (ARGV[15] == '1' or began > tonumber(ARGV[14]))
+    or is_behind(stored) or is_behind(read_holder('previous_'))
   for at = 1, #nonces, 16 do
     late = late or string.sub(nonces, at, at + 15) == ARGV[3]
   end
@@ -27,8 +31,11 @@ if stored then
   end
 end
 
-local floor = math.max(stored and tonumber(stored.epoch) or 0, tonumber(ARGV[4]), micros)
+local floor = math.max(stored and tonumber(stored.epoch) or 0, tonumber(ARGV[4]),
+  tonumber(ARGV[14]), micros)
 local epoch = string.format('%.0f', floor + 1)
+-- A move is as old as what it takes over from.
+local moved = ARGV[15] == '1' and redis.call('HGET', KEYS[1], 'began')
 redis.call('DEL', KEYS[1])
 write_holder('', {
   node = ARGV[1],
@@ -40,6 +47,7 @@ write_holder('', {
   resume = ARGV[7],
 })
 write_hashes(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
+redis.call('HSET', KEYS[1], 'began', moved or ARGV[14])
 if previous then
   write_holder('previous_', previous)
 end

@@ -1,6 +1,7 @@
 -- In front of every script on a client ID. KEYS[1] is a hash with the fields below, those of the
 -- displaced holder with "previous_" before them, and tools, prompts, resources, rest (hashes of
--- content), departed and departed_at (after a departure), nonces (of earlier claims).
+-- content), began (when the holder's register did, an epoch), departed and departed_at (after a
+-- departure), nonces (of earlier claims).
 --
 -- Numbers of 64 bits are text: a Lua number has 53. Nonces and incarnations are 16 hexadecimal
 -- digits, compared for equality. Connection numbers are 20 decimal digits, so that they compare

@@ -1,4 +1,5 @@
--- ARGV: node, epoch, incarnation, nonce, instance, connection, resume, the four hashes, ttl ms.
+-- ARGV: node, epoch, incarnation, nonce, instance, connection, resume, the four hashes, ttl ms,
+-- when the register began.
 -- Gives 'held', or 'beaten' and the holder.
 local stored = read_holder('')
 if stored then
@@ -20,5 +21,6 @@ write_holder('', {
   resume = ARGV[7],
 })
 write_hashes(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
+redis.call('HSET', KEYS[1], 'began', ARGV[13])
 redis.call('PEXPIRE', KEYS[1], ARGV[12])
 return { 'held' }
