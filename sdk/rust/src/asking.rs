@@ -14,7 +14,8 @@ use crate::schema;
 /// Each of these answers the agent with what is asked, and waits until it calls again with the
 /// answer, for 600 s at most. Meanwhile the handler stays as it is; 64 of an application can wait so.
 /// What is asked at the same time (`tokio::join!`) goes out together. An answer that does not fit is
-/// asked for again, twice. All this is for tools, prompts and resources alone.
+/// asked for again, twice. One that an agent gives with its first call, under the key of the request,
+/// is taken. All this is for tools, prompts and resources alone.
 ///
 /// ```
 /// use clientmcp_sdk::{CallError, Context, Elicited};

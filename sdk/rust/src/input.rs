@@ -213,11 +213,23 @@ impl InputResponses {
         Self(members.into_iter().flatten().collect())
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The answer to a request, as it came.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Json> {
         let found = self.0.iter().find(|(present, _)| present == key);
         found.map(|(_, answer)| answer)
+    }
+
+    /// The answer to a request, once.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Json> {
+        let found = self.0.iter().position(|(present, _)| present == key)?;
+        Some(self.0.swap_remove(found).1)
     }
 
     /// What the user did with a form, or with the request to visit a page (then read it as

@@ -90,6 +90,8 @@ struct State {
     questions: Vec<Question>,
     /// Questions so far.
     asked: u32,
+    /// Answers that came with the first call, to what had not been asked.
+    brought: InputResponses,
 }
 
 /// Who waits for whom.
@@ -116,7 +118,7 @@ impl Run {
     pub(crate) fn new(
         method: String,
         binding: Binding,
-        round: Round,
+        (round, brought): (Round, InputResponses),
         shelf: Arc<Shelf>,
         events: mpsc::Sender<Event>,
     ) -> Self {
@@ -131,6 +133,7 @@ impl Run {
                 waiting: Waiting::Agent,
                 questions: Vec::new(),
                 asked: 0,
+                brought,
             }),
             changed: Notify::new(),
         }
@@ -193,6 +196,12 @@ impl Run {
             key = format!("{key}-{number}");
         }
         let (sender, answer) = oneshot::channel();
+        if let Some(brought) = state.brought.take(&key)
+            && request.check_answer(&brought).is_ok()
+        {
+            _ = sender.send(Ok(brought));
+            return Ok(answer);
+        }
         state.questions.push(Question {
             key,
             request,

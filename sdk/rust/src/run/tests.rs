@@ -22,7 +22,13 @@ fn run(shelf: &Arc<Shelf>) -> (Arc<Run>, mpsc::Receiver<Event>) {
     };
     let binding = Binding::of("s", "tools/call", &Json::EMPTY_OBJECT);
     let method = "tools/call".to_owned();
-    let run = Run::new(method, binding, round, Arc::clone(shelf), events);
+    let run = Run::new(
+        method,
+        binding,
+        (round, InputResponses::default()),
+        Arc::clone(shelf),
+        events,
+    );
     (Arc::new(run), said)
 }
 

@@ -126,6 +126,36 @@ async fn what_does_not_fit_is_asked_again_and_at_last_told() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_with_the_first_call_is_taken_if_it_fits() {
+    let server = Server::start().await;
+    let (_app, mut peer) = app(&server, |app| {
+        app.tool(Tool::new("name", ""), async |_: Value, call: Context| {
+            let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+            let requests = InputRequests::new().elicit("user_name", "Who?", schema);
+            let answers = call.ask(requests).await?;
+            let answer = answers.elicited::<Value>("user_name")?;
+            Ok(format!("{:?}", answer.and_then(Elicited::accepted)))
+        })
+    })
+    .await;
+    let with = |content: Value| {
+        let answer = json!({"user_name": {"action": "accept", "content": content}});
+        json!({"name": "name", "inputResponses": answer})
+    };
+    let answer = peer.answer(&call(with(json!({"name": "A"})))).await;
+    assert_eq!(text(&answer), r#"Some(Object {"name": String("A")})"#);
+    let unfit = [
+        with(json!({"name": 1})),
+        json!({"name": "name", "inputResponses": null}),
+    ];
+    for (n, params) in (1..).zip(unfit) {
+        let id = call_id(n);
+        let asked = peer.answer(&call(params).under(&id)).await;
+        assert_eq!(key(&asked), "user_name");
+    }
+}
+
+#[tokio::test]
 async fn only_the_same_call_resumes_a_handler_and_only_once() {
     let server = Server::start().await;
     let (_app, mut peer) = app(&server, |app| {
