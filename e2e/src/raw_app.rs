@@ -140,6 +140,20 @@ impl RawApp {
         }
     }
 
+    /// The next call. What is said of watched resources before it does not matter.
+    ///
+    /// # Panics
+    /// If something else comes.
+    pub async fn call(&mut self) -> Message {
+        loop {
+            match self.next().await {
+                Incoming::Message(message) if message.kind() == "subscriptions" => {}
+                Incoming::Message(message) if message.kind() == "call" => return message,
+                other => panic!("no call, but {other:?}"),
+            }
+        }
+    }
+
     /// Waits for the close frame, after whatever messages.
     pub async fn closed(&mut self) -> (u16, String) {
         loop {

@@ -2,7 +2,7 @@
 
 use super::flight::{CancelName, Flight, Wants};
 use super::{
-    CallRequest, Channel, NotAttached, Origin, Outcome, Output, Refusal, Settled, Successor, Taken,
+    CallRequest, Channel, NotAttached, Origin, Outcome, Output, Refusal, Successor, Taken,
 };
 use crate::ids::CallId;
 use crate::json::Json;
@@ -10,6 +10,13 @@ use crate::limits;
 use crate::mcp::version::Era;
 use crate::message::{CancelReason, ClusterMessage};
 use crate::tick::Tick;
+
+/// Calls whose answers arrived, to be told to the app in batches.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    ids: Vec<CallId>,
+    pub(super) due: Option<Tick>,
+}
 
 impl Channel {
     /// Sends a call to the app. One that was delivered before (its `attempt` is not 0) is attached

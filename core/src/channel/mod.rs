@@ -45,6 +45,7 @@ use crate::tick::Tick;
 use crate::timings::Timings;
 use crate::token::ServeGrant;
 
+use calls::Settled;
 use flight::Flights;
 use outbox::Outbox;
 use registering::Registering;
@@ -85,13 +86,6 @@ pub struct Channel {
 struct Registration {
     hashes: Hashes,
     resume: bool,
-}
-
-/// Calls whose answers arrived, to be told to the app in batches.
-#[derive(Debug, Default)]
-struct Settled {
-    ids: Vec<crate::ids::CallId>,
-    due: Option<Tick>,
 }
 
 impl Channel {

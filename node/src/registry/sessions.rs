@@ -7,7 +7,7 @@ use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::LogLevel;
 use clientmcp_core::session_note::{SessionChange, SessionNote, TooMany};
 
-use super::watches::StreamEnd;
+use super::entry::Entry;
 use super::{Registry, SessionWasEnded};
 use crate::limits;
 
@@ -88,39 +88,40 @@ impl Registry {
 
     /// Takes over what the store has noted: from here on this node answers for the sessions.
     pub(crate) fn replace_sessions(&self, client_id: &ClientId, notes: Vec<(String, SessionNote)>) {
-        self.note_sessions(client_id, notes, |sessions| {
-            *sessions = Sessions::default();
-        });
-    }
-
-    /// The same, late: what was noted here meanwhile stands.
-    pub(crate) fn complete_sessions(
-        &self,
-        client_id: &ClientId,
-        mut notes: Vec<(String, SessionNote)>,
-    ) {
-        self.note_sessions(client_id, Vec::new(), |sessions| {
-            notes.retain(|(session, note)| note.ended || sessions.get(session).is_none());
+        self.change_entry(client_id, |entry| {
+            entry.sessions = Sessions::default();
             for (session, note) in notes {
-                sessions.put(&session, note);
+                entry.sessions.put(&session, note);
             }
         });
     }
 
-    fn note_sessions(
+    /// The same, late: what was noted here meanwhile stands. What became of the resources that
+    /// the others watch is not known.
+    pub(crate) fn complete_sessions(
         &self,
         client_id: &ClientId,
         notes: Vec<(String, SessionNote)>,
-        first: impl FnOnce(&mut Sessions),
     ) {
+        self.change_entry(client_id, |entry| {
+            for (session, note) in notes {
+                let is_known = entry.sessions.get(&session).is_some();
+                if note.ended || !is_known {
+                    entry.sessions.put(&session, note);
+                    entry.update_stream(&session);
+                }
+            }
+        });
+    }
+
+    /// Changes what is noted, and sees to it that streams of ended sessions end, and that the app
+    /// knows what is watched. Where nothing is known of the client ID, nothing is noted.
+    fn change_entry(&self, client_id: &ClientId, change: impl FnOnce(&mut Entry)) {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(client_id) else {
             return;
         };
-        first(&mut entry.sessions);
-        for (session, note) in notes {
-            entry.sessions.put(&session, note);
-        }
+        change(entry);
         entry.end_streams_of_ended_sessions();
         let told = entry.watch_changed();
         drop(entries);
@@ -130,15 +131,9 @@ impl Registry {
     /// Remembers that a session was ended, and ends its stream. Where nothing is known of the
     /// client ID, the store alone remembers.
     pub(crate) fn end_session(&self, client_id: &ClientId, session: &str) {
-        let mut entries = self.lock();
-        let Some(entry) = entries.get_mut(client_id) else {
-            return;
-        };
-        entry.sessions.put(session, SessionNote::ended());
-        entry.end_stream(session, StreamEnd::SessionEnded);
-        let told = entry.watch_changed();
-        drop(entries);
-        told.tell();
+        self.change_entry(client_id, |entry| {
+            entry.sessions.put(session, SessionNote::ended());
+        });
     }
 
     /// Whether a session was ended, as far as is known here.
@@ -146,7 +141,7 @@ impl Registry {
     /// # Errors
     /// [`SessionWasEnded`].
     pub(super) fn check_session(
-        entry: &super::entry::Entry,
+        entry: &Entry,
         session: Option<&str>,
     ) -> Result<(), SessionWasEnded> {
         match session {

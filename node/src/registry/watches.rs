@@ -31,6 +31,12 @@ pub(super) struct Watch {
     updates: Arc<Updates>,
 }
 
+impl Watch {
+    fn is_of(&self, session: &str) -> bool {
+        self.session.as_ref().is_some_and(|it| &*it.0 == session)
+    }
+}
+
 /// Updates that a stream has not been told yet: the last one of each resource.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
@@ -90,10 +96,7 @@ impl Watching {
             return;
         };
         if let Some(watch) = entry.watches.get(&self.number) {
-            for uri in entry.wanted(watch) {
-                let params = serde_json::json!({ "uri": uri }).to_string();
-                watch.updates.push(uri, params.into());
-            }
+            entry.update_all(watch);
         }
     }
 }
@@ -189,10 +192,25 @@ impl Entry {
         }
     }
 
+    /// Tells a stream of all that it watches.
+    fn update_all(&self, watch: &Watch) {
+        for uri in self.wanted(watch) {
+            let params = serde_json::json!({ "uri": uri }).to_string();
+            watch.updates.push(uri, params.into());
+        }
+    }
+
+    /// Tells the stream of a session, if there is one, of all that it watches.
+    pub(super) fn update_stream(&self, session: &str) {
+        let mut watches = self.watches.values();
+        if let Some(watch) = watches.find(|watch| watch.is_of(session)) {
+            self.update_all(watch);
+        }
+    }
+
     /// Ends the stream of a session, if there is one.
     pub(super) fn end_stream(&mut self, session: &str, why: StreamEnd) {
-        let is_its = |watch: &Watch| watch.session.as_ref().is_some_and(|it| &*it.0 == session);
-        let number = self.watches.iter().find(|(_, watch)| is_its(watch));
+        let number = self.watches.iter().find(|(_, watch)| watch.is_of(session));
         let number = number.map(|(number, _)| *number);
         let watch = number.and_then(|number| self.watches.remove(&number));
         if let Some((_, end)) = watch.and_then(|watch| watch.session) {

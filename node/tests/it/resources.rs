@@ -1,7 +1,7 @@
 //! Resources that are watched, and what sessions ask for: wherever the client ID is.
 
 use clientmcp_cluster::store::Store as _;
-use clientmcp_cluster::store::faulty::Fault;
+use clientmcp_cluster::store::faulty::{Fault, Operation};
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::LogLevel;
 use clientmcp_core::session_note::SessionNote;
@@ -290,6 +290,29 @@ async fn without_the_store_what_a_session_asks_for_counts_and_is_written_later()
             .is_some_and(|note| note.uris == ["x:1"])
     })
     .await;
+}
+
+#[tokio::test]
+async fn notes_that_a_slow_store_gives_late_count_all_the_same() {
+    let world = World::new();
+    let one = world.node("node-1").await;
+    let two = world.node("node-2").await;
+    let (_app, _) = connect(&world, &one, "node-1", 1).await;
+    let first = Router::connect(&one, "node-1", &world.secrets).await;
+    subscribe(&first, "s1", "x:1").await;
+    let second = Router::connect(&two, "node-2", &world.secrets).await;
+    for _ in 0..8 {
+        world.store.inject(Operation::Sessions, Fault::Unreachable);
+    }
+    let (mut app, watched) = connect(&world, &two, "node-2", 2).await;
+    assert_eq!(watched, json!([]));
+    // Its stream comes before the notes.
+    let mut watch = Watch::begin(&second, "s1", &[], false).await;
+    subscribe(&second, "s2", "x:2").await;
+    assert_eq!(watch.update().await, json!({"uri": "x:1"}));
+    assert_eq!(app.expect("subscriptions").await["uris"], json!(["x:1"]));
+    update(&mut app, "x:1", 1).await;
+    assert_eq!(watch.update().await["more"], 1);
 }
 
 #[tokio::test]
