@@ -156,9 +156,23 @@ impl Connection {
         .unwrap_or(Err(NotAttached::Unknown))
     }
 
-    /// Gives a call up that was between holders: the app may run it.
-    pub(crate) fn cancel_wherever(self: &Arc<Self>, id: CallId, reason: CancelReason) {
-        self.step(|state, now| state.channel.cancel_wherever(now, id, reason));
+    /// Gives a call up that may have been between holders: this instance may run it, any other
+    /// does not. `false`: the connection serves no more.
+    pub(crate) fn cancel_wherever(
+        self: &Arc<Self>,
+        instance: Option<&InstanceId>,
+        id: CallId,
+        reason: CancelReason,
+    ) -> bool {
+        self.step(|state, now| {
+            let serves = state.channel.is_serving();
+            let serving = state.channel.instance().map(|(instance, _)| instance);
+            if serves && serving == instance {
+                state.channel.cancel_wherever(now, id, reason);
+            }
+            serves
+        })
+        .unwrap_or(false)
     }
 
     /// Asks the app to move. `false`: it cannot, or was asked already.

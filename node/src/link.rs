@@ -5,6 +5,7 @@
 //! looked for in a task of its own, so that the store holds nobody up.
 
 mod calls;
+mod delivery;
 mod frames;
 mod replies;
 

@@ -1,5 +1,7 @@
 //! One call, from its check against the registration to its one answer, wherever the app is.
 
+mod frame;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,6 @@ use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::offer::Offer;
 use clientmcp_core::mcp::outcome::{Failure, Reply};
 use clientmcp_core::mcp::request::Request;
-use clientmcp_core::mcp::version::Era;
 use clientmcp_core::registration::Kind;
 use clientmcp_core::token::CallGrant;
 use clientmcp_proto::v1::{self, absent};
@@ -64,7 +65,7 @@ pub(crate) struct Call {
     /// An app that remembers no calls is looked for until then.
     orphaned_until: Option<Instant>,
     route: Route,
-    /// While it is between holders.
+    /// While its app may run it.
     abandoned: Abandoned,
     _counted: Held,
     _share: Share,
@@ -152,6 +153,7 @@ impl Call {
             let news = tokio::select! {
                 news = in_flight.next() => news,
                 () = &mut deadline => {
+                    self.abandoned.because(v1::cancel::Reason::Timeout);
                     in_flight.cancel(v1::cancel::Reason::Timeout);
                     return None;
                 }
@@ -214,7 +216,10 @@ impl Call {
     async fn send(&mut self) -> Result<Stage, Verdict> {
         let placed = tokio::select! {
             placed = self.route.next() => placed,
-            () = tokio::time::sleep_until(self.deadline) => return Err(self.too_late()),
+            () = tokio::time::sleep_until(self.deadline) => {
+                self.abandoned.because(v1::cancel::Reason::Timeout);
+                return Err(self.too_late());
+            }
         };
         let peer = placed.map_err(|unplaced| match unplaced {
             Unplaced::NoNode => self.unless_it_ran(self.refuse(refusal::no_node())),
@@ -239,53 +244,14 @@ impl Call {
 
     fn sent(&mut self, in_flight: InFlight, run: Run) -> Stage {
         tracing::trace!(call = %self.id, node = %run, attempt = self.delivery.attempt(), "call sent");
-        self.abandoned.disarm();
         if self.delivery.may_have_run() {
             self.gateway.metrics.redeliveries.inc();
         }
-        Stage::Sent(in_flight, run, Instant::now())
-    }
-
-    /// The call as the node gets it; its params travel beside.
-    fn frame(&self) -> v1::Call {
-        let request = &self.request;
-        let remaining = self.deadline.saturating_duration_since(Instant::now());
-        let hash = |kind| {
-            let known = self.known.as_ref();
-            let known = known.filter(|_| self.against.contains(&kind));
-            known.map_or_else(String::new, |known| {
-                known.offer.hashes.get(kind).to_string()
-            })
-        };
-        let session = request.session.as_ref();
-        v1::Call {
-            call_id: Bytes::copy_from_slice(self.id.as_bytes()),
-            client_id: self.client_id.to_string(),
-            method: request.method.as_str().to_owned(),
-            params: Bytes::new(),
-            params_bytes: 0,
-            deadline_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
-            root_id: Bytes::copy_from_slice(self.id.as_bytes()),
-            round: 0,
-            attempt: self.delivery.attempt(),
-            instance: self.delivery.instance(),
-            attach_only: self.delivery.attach_only(),
-            unreachable: self.gateway.placement.unreachable(),
-            tools_hash: hash(Kind::Tools),
-            prompts_hash: hash(Kind::Prompts),
-            resources_hash: hash(Kind::Resources),
-            rest_hash: hash(Kind::Rest),
-            context: self.context.clone(),
-            traceparent: request.trace.parent.clone().unwrap_or_default(),
-            tracestate: request.trace.state.clone().unwrap_or_default(),
-            era: match request.era() {
-                Era::Legacy => v1::Era::Legacy,
-                Era::Modern => v1::Era::Modern,
-            }
-            .into(),
-            session_id: session.map_or_else(String::new, |s| s.key.as_str().to_owned()),
-            request_id: Bytes::copy_from_slice(request.id.as_json().as_bytes()),
+        // Its node may be lost before it hears of a cancel.
+        if self.delivery.is_remembered() {
+            self.abandoned.arm(self.id, self.delivery.instance());
         }
+        Stage::Sent(in_flight, run, Instant::now())
     }
 
     fn handle_end(&mut self, run: &Run, end: End, carried: Duration) -> Result<Stage, Verdict> {
@@ -295,11 +261,17 @@ impl Call {
             self.route.insist();
         }
         if self.delivery.may_have_run() {
-            self.abandoned.arm(self.id);
+            self.abandoned.arm(self.id, self.delivery.instance());
+        } else {
+            self.abandoned.disarm();
         }
         Ok(match next {
             Next::Over(over) => {
-                self.abandoned.disarm();
+                match over {
+                    // Perhaps while it waited for an app that runs it.
+                    Over::Cancelled => self.abandoned.because(v1::cancel::Reason::Agent),
+                    _ => self.abandoned.disarm(),
+                }
                 return Err(self.verdict(over));
             }
             Next::Check => Stage::Unchecked { fresh: true },

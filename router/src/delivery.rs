@@ -83,6 +83,11 @@ impl Delivery {
         app.map_or_else(String::new, |app| app.instance.clone())
     }
 
+    /// Whether the app that the call is for remembers calls.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.app.as_ref().is_some_and(|app| app.resumes)
+    }
+
     /// 0 for the first delivery.
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt
@@ -158,9 +163,10 @@ impl Delivery {
     /// The app lost its socket, or has moved. An app that remembers calls gets it again.
     fn handle_loss(&mut self, again: Next) -> Next {
         self.attempt += 1;
-        match &self.app {
-            Some(app) if app.resumes => again,
-            _ => Next::Over(Over::Unknown),
+        if self.is_remembered() {
+            again
+        } else {
+            Next::Over(Over::Unknown)
         }
     }
 

@@ -115,10 +115,10 @@ impl Channel {
         }
     }
 
-    /// As [`Channel::cancel`], for a call that was on its way between holders when it was given
-    /// up: the app may run it although it is not known here, and is told.
+    /// As [`Channel::cancel`], for a call that may have been between holders when it was given up:
+    /// the app may run it although it is not known here, and is told.
     pub fn cancel_wherever(&mut self, now: Tick, id: CallId, reason: CancelReason) {
-        let is_known = self.flights.get_mut(id).is_some();
+        let is_known = self.flights.knows(id);
         self.cancel(now, id, reason);
         if !is_known && !self.ended && self.resumes() {
             self.send(now, &ClusterMessage::Cancel { id, reason });

@@ -2,24 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use bytes::Bytes;
-use clientmcp_core::channel::{CallRequest, Origin};
-use clientmcp_core::ids::{CallId, ClientId, Incarnation, InstanceId, MemberId};
-use clientmcp_core::json::Json;
-use clientmcp_core::mcp::version::Era;
-use clientmcp_core::message::{Call as AppCall, CallContext};
-use clientmcp_core::registration::{ContentHash, Kind};
+use clientmcp_core::ids::CallId;
 use clientmcp_proto::link::CallKey;
 use clientmcp_proto::v1::outcome::Outcome as Word;
 use clientmcp_proto::v1::{self, Cancelled, NotHere, Settled, absent, not_here, refused};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Link;
+use super::delivery::Delivery;
 use super::replies::{call_id, label, lost, refusal, refused, session_ended, unknown};
 use crate::asking::FRESH;
-use crate::bridge;
 use crate::connection::{Connection, NotTaken};
 use crate::places::{self, Place};
 use crate::registry::Found;
@@ -28,24 +22,6 @@ use crate::waiting::{self, Waiter};
 
 /// How often a call follows its app that comes and goes while it is looked for.
 const SEEK_ROUNDS: usize = 3;
-
-/// A call that is to be brought to its app.
-#[derive(Debug)]
-struct Delivery {
-    client_id: ClientId,
-    session: Option<String>,
-    arrived: Instant,
-    /// Attach to the call if it runs, and never start it.
-    attach_only: bool,
-    /// Runs of nodes that the router cannot reach.
-    unreachable: Vec<(MemberId, Incarnation)>,
-    request: CallRequest,
-}
-
-/// What is wrong with a call: its router speaks another language.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("{0} cannot be read")]
-struct Unreadable(&'static str);
 
 impl Link {
     /// Takes a call that has arrived whole.
@@ -67,8 +43,9 @@ impl Link {
         let session = delivery.session.as_deref();
         match node.registry.connection(&delivery.client_id, session) {
             Err(_) => self.turn_away(node, id, session_ended()),
+            Ok(_) if delivery.was_cancelled(node) => self.turn_away(node, id, cancelled()),
             // It ran on a connection that is gone.
-            Ok(None) if delivery.attach_only => self.turn_away(node, id, unknown()),
+            Ok(None) if delivery.is_bound_to_connection() => self.turn_away(node, id, unknown()),
             Ok(None) => self.seek(node, delivery),
             Ok(Some(connection)) => {
                 if let Some(delivery) = self.hand_over(node, &connection, delivery) {
@@ -86,6 +63,15 @@ impl Link {
         mut delivery: Delivery,
     ) -> Option<Delivery> {
         let id = delivery.request.call.id;
+        if let Some((call, reason)) = delivery.gives_up {
+            self.ends(id, false);
+            let instance = delivery.request.instance.as_ref();
+            if !connection.cancel_wherever(instance, call, reason) {
+                return Some(delivery);
+            }
+            self.say(id, cancelled());
+            return None;
+        }
         // First: the answer may be there before the call returns.
         self.begins(id, connection);
         if delivery.attach_only {
@@ -150,7 +136,7 @@ impl Link {
             let age = waiter.as_ref().map_or(FRESH, |_| waiting::LOOK_AGAIN);
             let place = places::find_as_of(node, &lookout, session, unreachable, age).await;
             let word = match place {
-                _ if delivery.was_cancelled(node) => Word::Cancelled(Cancelled {}),
+                _ if delivery.was_cancelled(node) => cancelled(),
                 Place::Here(_) if node.is_fenced() => not_here(not_here::Why::StoreUnreachable),
                 Place::Here(_) if rounds == SEEK_ROUNDS => lost(!delivery.again()),
                 Place::Here(holding) => {
@@ -193,7 +179,8 @@ impl Link {
         waiter: &mut Option<Waiter>,
     ) -> Option<Word> {
         let mut presence = node.registry.presence(&delivery.client_id);
-        if waiter.is_none() {
+        // What is given up waits for the app as well, and takes no call's place.
+        if waiter.is_none() && delivery.gives_up.is_none() {
             let call = &delivery.request;
             let (bytes, origin) = (call.call.params.len(), call.origin.clone());
             let entered = node.waiting.enter(&delivery.client_id, bytes, origin);
@@ -202,7 +189,12 @@ impl Link {
             };
             *waiter = Some(entered);
         }
-        let cancelled = &waiter.as_ref()?.cancelled;
+        let is_cancelled = async {
+            match waiter {
+                Some(waiter) => waiter.cancelled.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
         // Here already: it came between the look and the subscription.
         if matches!(
             node.registry.find(&delivery.client_id, None),
@@ -213,7 +205,7 @@ impl Link {
         tokio::select! {
             () = presence.changed() => None,
             () = sleep(waiting::LOOK_AGAIN) => None,
-            () = cancelled.cancelled() => Some(Word::Cancelled(Cancelled {})),
+            () = is_cancelled => Some(cancelled()),
             () = sleep_until(delivery.deadline()) => Some(lost(!delivery.again())),
         }
     }
@@ -285,109 +277,10 @@ fn by_connection(
     groups
 }
 
+fn cancelled() -> Word {
+    Word::Cancelled(Cancelled {})
+}
+
 fn not_here(why: not_here::Why) -> Word {
     Word::NotHere(NotHere { why: why.into() })
-}
-
-impl Delivery {
-    /// Whether the app may have got it before.
-    fn again(&self) -> bool {
-        self.request.call.attempt > 0
-    }
-
-    fn deadline(&self) -> Instant {
-        self.arrived + self.request.call.deadline
-    }
-
-    /// A session that has set the level of its log messages gets them by that.
-    fn note_log_level(&mut self, node: &NodeState) {
-        let session = self.session.as_deref();
-        let noted = session.and_then(|session| node.registry.log_level(&self.client_id, session));
-        if let Some(level) = noted {
-            let call = &mut self.request.call;
-            call.context = CallContext::with_log_level(&call.context, level);
-        }
-    }
-
-    /// Whether its agent has cancelled it while its app was looked for.
-    fn was_cancelled(&self, node: &NodeState) -> bool {
-        let origin = self.request.origin.as_ref();
-        origin.is_some_and(|origin| node.waiting.was_cancelled(&self.client_id, origin))
-    }
-
-    /// Whether it has waited as long as apps are expected back.
-    fn has_waited(&self, node: &NodeState) -> bool {
-        self.arrived.elapsed() >= node.timings.grace
-    }
-
-    fn read(id: CallId, call: v1::Call, params: Bytes) -> Result<Self, Unreadable> {
-        let era = match call.era() {
-            v1::Era::Legacy => Era::Legacy,
-            v1::Era::Modern => Era::Modern,
-            v1::Era::Unspecified => return Err(Unreadable("the era")),
-        };
-        let session = some(call.session_id);
-        let origin = match &session {
-            Some(session) if !call.request_id.is_empty() => Some(Origin {
-                session: session.clone(),
-                request_id: json(call.request_id, "the request id")?,
-            }),
-            _ => None,
-        };
-        let hashes = [
-            (Kind::Tools, call.tools_hash),
-            (Kind::Prompts, call.prompts_hash),
-            (Kind::Resources, call.resources_hash),
-            (Kind::Rest, call.rest_hash),
-        ];
-        let instance = some(call.instance).map(|instance| InstanceId::parse(&instance));
-        let root_id = CallKey::read(&call.root_id).map_or(id, call_id);
-        Ok(Self {
-            client_id: ClientId::parse(&call.client_id).map_err(|_| Unreadable("the client ID"))?,
-            arrived: Instant::now(),
-            attach_only: call.attach_only,
-            unreachable: bridge::unreachable(&call.unreachable),
-            request: CallRequest {
-                call: AppCall {
-                    id,
-                    root_id,
-                    round: call.round,
-                    attempt: call.attempt,
-                    method: call.method,
-                    params: json(params, "the params")?,
-                    deadline: Duration::from_millis(call.deadline_ms),
-                    traceparent: some(call.traceparent),
-                    tracestate: some(call.tracestate),
-                    context: json(call.context, "the context")?,
-                },
-                era,
-                instance: instance
-                    .transpose()
-                    .map_err(|_| Unreadable("the instance"))?,
-                checked: checked(&hashes)?,
-                origin,
-            },
-            session,
-        })
-    }
-}
-
-fn some(text: String) -> Option<String> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
-/// The contents that a call was checked against; an empty text stands for none.
-fn checked(hashes: &[(Kind, String)]) -> Result<Vec<(Kind, ContentHash)>, Unreadable> {
-    let named = hashes.iter().filter(|(_, text)| !text.is_empty());
-    let read = |(kind, text): &(Kind, String)| Some((*kind, ContentHash::parse(text)?));
-    let read = named.map(|hash| read(hash).ok_or(Unreadable("a content's hash")));
-    read.collect()
-}
-
-/// The router has checked it. An attach has neither params nor context.
-fn json(text: Bytes, what: &'static str) -> Result<Json, Unreadable> {
-    if text.is_empty() {
-        return Ok(Json::EMPTY_OBJECT);
-    }
-    Json::trusted(text).map_err(|_| Unreadable(what))
 }

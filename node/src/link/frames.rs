@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clientmcp_core::ids::ClientId;
 use clientmcp_core::message::CancelReason;
 use clientmcp_proto::link::{Arrived, AssembleError, Assembler, Begun, CallKey, Drain};
 use clientmcp_proto::v1::outcome::Outcome as Word;
@@ -177,10 +176,6 @@ impl LinkReader {
         // First: a call whose app was found in this moment is sought and runs.
         if let Some(connection) = self.link().runs_at(id) {
             connection.cancel(id, reason);
-        } else if let Ok(client_id) = ClientId::parse(&cancel.client_id) {
-            if let Ok(Some(connection)) = self.stands.node.registry.connection(&client_id, None) {
-                connection.cancel_wherever(id, reason);
-            }
         } else if was_arriving || was_sought {
             self.link().say(id, Word::Cancelled(Cancelled {}));
         }
@@ -188,7 +183,7 @@ impl LinkReader {
     }
 }
 
-fn reason(reason: cancel::Reason) -> CancelReason {
+pub(super) fn reason(reason: cancel::Reason) -> CancelReason {
     match reason {
         cancel::Reason::Agent => CancelReason::Agent,
         cancel::Reason::Disconnect | cancel::Reason::Unspecified => CancelReason::Disconnect,

@@ -8,6 +8,7 @@ mod world;
 
 mod calls;
 mod closing;
+mod giving_up;
 mod handshakes;
 mod links;
 mod moving;

@@ -181,7 +181,6 @@ impl Link {
         let cancel = Cancel {
             call_id: call.to_bytes(),
             reason: cancel::Reason::Agent.into(),
-            client_id: String::new(),
         };
         self.outbox
             .send(router_frame::Frame::Cancel(cancel))

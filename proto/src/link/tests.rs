@@ -39,7 +39,6 @@ fn send_small(outbox: &Outbox<RouterFrame>, number: u8) -> Result<(), SendError>
     outbox.send(router_frame::Frame::Cancel(Cancel {
         call_id: key(number).to_bytes(),
         reason: 1,
-        client_id: String::new(),
     }))
 }
 

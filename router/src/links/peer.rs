@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_cluster::member::Member;
-use clientmcp_core::ids::ClientId;
 use clientmcp_core::timings::Timings;
 use clientmcp_proto::v1;
 use tokio::net::TcpStream;
@@ -138,13 +137,6 @@ impl Peer {
     pub(super) fn announce_drain(&self, within: Duration) {
         if let Some(session) = self.session() {
             session.announce_drain(within);
-        }
-    }
-
-    /// Cancels a call that is not in flight on this link, but may run at its app.
-    pub(crate) fn cancel_wherever(&self, call_id: Bytes, client_id: &ClientId) {
-        if let Some(session) = self.session() {
-            session.cancel_wherever(call_id, client_id);
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use clientmcp_core::ids::ClientId;
 use clientmcp_proto::link::{
     Arrived, AssembleError, Assembler, Begun, CallKey, Outbox, SendError, Withdrawn,
 };
@@ -146,15 +145,6 @@ impl Session {
         let draining = router_frame::Frame::Draining(v1::Draining { within_ms });
         // A link that is gone carries no tunnels either.
         let _ = self.outbox.send(draining);
-    }
-
-    /// Nobody waits for a call any more that may run although it is not in flight here.
-    pub(super) fn cancel_wherever(&self, call_id: Bytes, client_id: &ClientId) {
-        let _ = self.outbox.send(router_frame::Frame::Cancel(v1::Cancel {
-            call_id,
-            reason: v1::cancel::Reason::Disconnect.into(),
-            client_id: client_id.to_string(),
-        }));
     }
 
     /// The stream was lost: each call learns whether it may have reached the app.
@@ -301,7 +291,6 @@ impl Session {
         let _ = self.outbox.send(router_frame::Frame::Cancel(v1::Cancel {
             call_id: key.to_bytes(),
             reason: reason.into(),
-            client_id: String::new(),
         }));
     }
 

@@ -160,8 +160,37 @@ async fn an_agent_that_leaves_between_holders_cancels_the_call_at_the_next() {
     let again = cluster.node().next_call().await;
     again.answer(refused(Why::QueueFull));
     drop(call);
-    let cancel = cluster.node().next_cancel().await;
-    assert_eq!(cancel.call_id, id);
+    assert_eq!(cluster.node().next_give_up().await.call_id, id);
+}
+
+/// The node that carries it may be lost before it hears of a cancel: that is brought to the app as
+/// well, wherever it is.
+#[tokio::test]
+async fn what_an_agent_gives_up_follows_its_app() {
+    let (cluster, call) = running(2).await;
+    let (owner, other) = cluster.owner_and_other();
+    let id = owner.next_call().await.call.call_id;
+    owner.script().elsewhere = Some(other.as_elsewhere(2));
+    drop(call);
+    assert_eq!(owner.next_cancel().await.call_id, id);
+    assert_eq!(other.next_give_up().await.call_id, id);
+}
+
+/// It waits at the node for its app, which runs it, when its session cancels it.
+#[tokio::test]
+async fn a_redelivery_that_is_cancelled_before_it_found_its_app_is_given_up_there() {
+    let cluster = Cluster::start().await;
+    cluster.node().script().resume = true;
+    let session = cluster.session("2025-11-25").await;
+    let _call = begin(&cluster, &Request::legacy_call(&session, "slow")).await;
+    let first = cluster.node().next_call().await;
+    let id = first.call.call_id.clone();
+    first.answer(lost(false, false));
+    let again = cluster.node().next_call().await;
+    again.answer(Outcome::Cancelled(v1::Cancelled {}));
+    let told = cluster.node().next_give_up().await;
+    assert_eq!(told.call_id, id);
+    assert_eq!(told.reason(), v1::cancel::Reason::Agent);
 }
 
 #[tokio::test]
@@ -227,6 +256,7 @@ async fn a_call_that_waits_out_its_deadline_between_holders_is_cancelled() {
     cluster.node().next_call().await;
     drop(call);
     cluster.node().next_cancel().await;
+    cluster.node().next_give_up().await;
     // A tool with a short deadline.
     let call = begin(&cluster, &Request::modern_call("hurried")).await;
     let first = cluster.node().next_call().await;
@@ -242,5 +272,7 @@ async fn a_call_that_waits_out_its_deadline_between_holders_is_cancelled() {
         () = busy => {}
         outcome = outcome(call) => assert_eq!(outcome, "timeout"),
     }
-    assert_eq!(cluster.node().next_cancel().await.call_id, id);
+    let told = cluster.node().next_give_up().await;
+    assert_eq!(told.call_id, id);
+    assert_eq!(told.reason(), v1::cancel::Reason::Timeout);
 }

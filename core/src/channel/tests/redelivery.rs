@@ -178,3 +178,18 @@ fn a_call_that_was_between_holders_is_cancelled_at_the_app() {
     let refused = Err(Refusal::Cancelled);
     assert_eq!(script.channel.call(script.now, again(1)), refused);
 }
+
+#[test]
+fn a_call_that_is_given_up_twice_is_cancelled_once() {
+    let mut script = resuming();
+    script.delivered_call(1);
+    script
+        .channel
+        .cancel(script.now, id(1), CancelReason::Disconnect);
+    script.sends(&[r##"{"type":"cancel","id":"#1","reason":"disconnect"}"##]);
+    script.says(&[ended_with(1, Outcome::Cancelled)]);
+    script
+        .channel
+        .cancel_wherever(script.now, id(1), CancelReason::Disconnect);
+    script.is_quiet();
+}

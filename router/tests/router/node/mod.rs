@@ -42,6 +42,7 @@ pub(crate) struct FakeNode {
     state: Arc<State>,
     calls: tokio::sync::Mutex<mpsc::UnboundedReceiver<Arrival>>,
     cancels: tokio::sync::Mutex<mpsc::UnboundedReceiver<v1::Cancel>>,
+    give_ups: tokio::sync::Mutex<mpsc::UnboundedReceiver<v1::GiveUp>>,
     cancel_requests: tokio::sync::Mutex<mpsc::UnboundedReceiver<v1::CancelRequestRequest>>,
     tunnels: tokio::sync::Mutex<mpsc::UnboundedReceiver<FakeTunnel>>,
     links: watch::Receiver<usize>,
@@ -54,6 +55,7 @@ struct State {
     script: Mutex<Script>,
     calls: mpsc::UnboundedSender<Arrival>,
     cancels: mpsc::UnboundedSender<v1::Cancel>,
+    give_ups: mpsc::UnboundedSender<v1::GiveUp>,
     cancel_requests: mpsc::UnboundedSender<v1::CancelRequestRequest>,
     tunnels: mpsc::UnboundedSender<FakeTunnel>,
     links: watch::Sender<usize>,
@@ -82,6 +84,7 @@ impl FakeNode {
         };
         let (calls, calls_rx) = mpsc::unbounded_channel();
         let (cancels, cancels_rx) = mpsc::unbounded_channel();
+        let (give_ups, give_ups_rx) = mpsc::unbounded_channel();
         let (cancel_requests, cancel_requests_rx) = mpsc::unbounded_channel();
         let (tunnels, tunnels_rx) = mpsc::unbounded_channel();
         let (links, links_rx) = watch::channel(0);
@@ -91,6 +94,7 @@ impl FakeNode {
             script: Mutex::new(Script::new()),
             calls,
             cancels,
+            give_ups,
             cancel_requests,
             tunnels,
             links,
@@ -104,6 +108,7 @@ impl FakeNode {
             state,
             calls: tokio::sync::Mutex::new(calls_rx),
             cancels: tokio::sync::Mutex::new(cancels_rx),
+            give_ups: tokio::sync::Mutex::new(give_ups_rx),
             cancel_requests: tokio::sync::Mutex::new(cancel_requests_rx),
             tunnels: tokio::sync::Mutex::new(tunnels_rx),
             links: links_rx,
@@ -160,6 +165,11 @@ impl FakeNode {
 
     pub(crate) async fn next_cancel(&self) -> v1::Cancel {
         next(&self.cancels).await
+    }
+
+    /// The next call that its app is to stop, whether or not it is in flight here.
+    pub(crate) async fn next_give_up(&self) -> v1::GiveUp {
+        next(&self.give_ups).await
     }
 
     pub(crate) async fn next_cancel_request(&self) -> v1::CancelRequestRequest {

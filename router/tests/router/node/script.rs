@@ -145,6 +145,9 @@ impl Script {
         if !self.connected {
             return Some(Outcome::Absent(self.absence()));
         }
+        if call.give_up.is_some() {
+            return Some(Outcome::Cancelled(v1::Cancelled {}));
+        }
         if call.attach_only && self.attaches {
             return None;
         }

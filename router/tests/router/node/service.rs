@@ -229,6 +229,9 @@ fn handle(
 }
 
 fn arrive(state: &State, outbox: &Outbox<NodeFrame>, call: v1::Call) {
+    if let Some(give_up) = &call.give_up {
+        let _ = state.give_ups.send(give_up.clone());
+    }
     let verdict = state.script.lock().unwrap().verdict(&call);
     let arrival = Arrival {
         call,
