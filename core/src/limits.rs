@@ -57,6 +57,8 @@ pub const SESSIONS_NOTED_PER_CLIENT: usize = 1_024;
 pub const WATCHED_PER_STREAM: usize = 256;
 /// The same in bytes of their URIs.
 pub const WATCHED_BYTES_PER_STREAM: usize = 16 * 1024;
+/// The same of all sessions of one client ID, for their notes are read at once.
+pub const WATCHED_BYTES_BY_SESSIONS: usize = 256 * 1024;
 /// Bytes of the URIs in one `subscriptions`; the app is not told of those that do not fit.
 pub const WATCHED_BYTES_PER_APP: usize = 1024 * 1024;
 /// Requests in one batch (2025-03-26 alone).

@@ -1,5 +1,7 @@
 //! What changes of a legacy session while it lasts (SPEC.md §6): all else stands in its ID.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Json, JsonError};
@@ -16,9 +18,9 @@ pub struct SessionNote {
     /// The least severe log messages that it wants, if it has said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LogLevel>,
-    /// The resources of which it wants to hear, in the order in which it subscribed to them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uris: Vec<String>,
+    /// The resources of which it wants to hear.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub uris: BTreeSet<String>,
 }
 
 /// What a session asks for.
@@ -32,9 +34,9 @@ pub enum SessionChange {
     Unsubscribe(String),
 }
 
-/// A session watches as many resources as it may.
+/// A session, or all of one client ID, watch as many resources as they may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the session watches too many resources")]
+#[error("too many resources are watched")]
 pub struct TooMany;
 
 impl SessionNote {
@@ -47,23 +49,33 @@ impl SessionNote {
         }
     }
 
-    /// Notes a change. Whatever is asked for twice is noted once.
+    /// Notes a change. Whatever is asked for twice is noted once. `of_all` is what the sessions
+    /// of the client ID watch together ([`SessionNote::weight`]), this one included.
     ///
     /// # Errors
     /// [`TooMany`]; then nothing has changed.
-    pub fn change(&mut self, change: &SessionChange) -> Result<(), TooMany> {
+    pub fn change(&mut self, change: &SessionChange, of_all: usize) -> Result<(), TooMany> {
         match change {
             SessionChange::LogLevel(level) => self.log_level = Some(*level),
             SessionChange::Subscribe(uri) if self.uris.contains(uri) => {}
             SessionChange::Subscribe(uri) => {
-                if !fits(&self.uris, uri) {
+                let full = of_all + uri.len() > limits::WATCHED_BYTES_BY_SESSIONS;
+                if full || !fits(&self.uris, uri) {
                     return Err(TooMany);
                 }
-                self.uris.push(uri.clone());
+                self.uris.insert(uri.clone());
             }
-            SessionChange::Unsubscribe(uri) => self.uris.retain(|it| it != uri),
+            SessionChange::Unsubscribe(uri) => {
+                self.uris.remove(uri);
+            }
         }
         Ok(())
+    }
+
+    /// Bytes of what it watches.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        weight(&self.uris)
     }
 
     /// Its text in the store.
@@ -83,10 +95,13 @@ impl SessionNote {
 
 /// Whether a stream that watches these resources may watch one more.
 #[must_use]
-pub fn fits(uris: &[String], more: &str) -> bool {
-    let bytes: usize = uris.iter().map(String::len).sum();
-    uris.len() < limits::WATCHED_PER_STREAM
-        && bytes + more.len() <= limits::WATCHED_BYTES_PER_STREAM
+pub fn fits(uris: &BTreeSet<String>, more: &str) -> bool {
+    let bytes = weight(uris) + more.len();
+    uris.len() < limits::WATCHED_PER_STREAM && bytes <= limits::WATCHED_BYTES_PER_STREAM
+}
+
+fn weight(uris: &BTreeSet<String>) -> usize {
+    uris.iter().map(String::len).sum()
 }
 
 #[cfg(test)]
@@ -107,22 +122,22 @@ mod tests {
         let changes = [
             (subscribe("a:1"), r#"{"uris":["a:1"]}"#),
             (subscribe("a:1"), r#"{"uris":["a:1"]}"#),
-            (subscribe("a:\"2"), r#"{"uris":["a:1","a:\"2"]}"#),
+            (subscribe("b:\"2"), r#"{"uris":["a:1","b:\"2"]}"#),
             (
                 SessionChange::LogLevel(LogLevel::Warning),
-                r#"{"logLevel":"warning","uris":["a:1","a:\"2"]}"#,
+                r#"{"logLevel":"warning","uris":["a:1","b:\"2"]}"#,
             ),
             (
                 SessionChange::Unsubscribe("a:1".to_owned()),
-                r#"{"logLevel":"warning","uris":["a:\"2"]}"#,
+                r#"{"logLevel":"warning","uris":["b:\"2"]}"#,
             ),
             (
-                SessionChange::Unsubscribe("b:1".to_owned()),
-                r#"{"logLevel":"warning","uris":["a:\"2"]}"#,
+                SessionChange::Unsubscribe("c:1".to_owned()),
+                r#"{"logLevel":"warning","uris":["b:\"2"]}"#,
             ),
         ];
         for (change, text) in changes {
-            note.change(&change).unwrap();
+            note.change(&change, note.weight()).unwrap();
             assert_eq!(note.to_json().as_str(), text);
             assert_eq!(SessionNote::read(&note.to_json()), Ok(note.clone()));
         }
@@ -138,14 +153,19 @@ mod tests {
             .collect();
         let mut full = watching(&many.iter().map(String::as_str).collect::<Vec<_>>());
         let one_more = SessionChange::Subscribe("x:1".to_owned());
-        assert_eq!(full.change(&one_more), Err(TooMany));
-        assert_eq!(
-            full.change(&SessionChange::Subscribe("7".to_owned())),
-            Ok(())
-        );
+        assert_eq!(full.change(&one_more, 0), Err(TooMany));
+        let again = SessionChange::Subscribe("7".to_owned());
+        assert_eq!(full.change(&again, 0), Ok(()));
         let long = "x".repeat(limits::WATCHED_BYTES_PER_STREAM);
         let mut full = watching(&[&long]);
-        assert_eq!(full.change(&one_more), Err(TooMany));
+        assert_eq!(full.change(&one_more, 0), Err(TooMany));
         assert_eq!(full, watching(&[&long]));
+        // The others leave no room for it.
+        let mut empty = SessionNote::default();
+        let all = limits::WATCHED_BYTES_BY_SESSIONS - "x:1".len();
+        assert_eq!(empty.change(&one_more, all + 1), Err(TooMany));
+        assert_eq!(empty.change(&one_more, all), Ok(()));
+        let level = SessionChange::LogLevel(LogLevel::Info);
+        assert_eq!(empty.change(&level, usize::MAX), Ok(()));
     }
 }

@@ -248,10 +248,10 @@ fn uri(params: &Params) -> Result<String, RpcError> {
     }
 }
 
-/// A session that watches as many resources as it may.
+/// A session, or all of its client ID together, watch as many resources as they may.
 #[must_use]
 pub fn too_many_watched() -> RpcError {
-    RpcError::invalid_params("The session watches too many resources: unsubscribe from some first")
+    RpcError::invalid_params("Too many resources are watched: unsubscribe from some first")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `subscriptions/listen`: what an agent wants to be told, and what of it it will be (MCP
 //! "Subscriptions").
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use super::error::RpcError;
@@ -55,12 +57,11 @@ impl Filter {
             })?;
         let has_resources = offer.has(Kind::Resources);
         let mut uris = Vec::new();
-        if has_resources {
-            for uri in asked.resource_subscriptions {
-                let fits = uri.len() <= limits::URI_BYTES && session_note::fits(&uris, &uri);
-                if fits && !uris.contains(&uri) {
-                    uris.push(uri);
-                }
+        let mut watched = BTreeSet::new();
+        for uri in asked.resource_subscriptions {
+            let fits = uri.len() <= limits::URI_BYTES && session_note::fits(&watched, &uri);
+            if has_resources && fits && watched.insert(uri.clone()) {
+                uris.push(uri);
             }
         }
         Ok(Filter {

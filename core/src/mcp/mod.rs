@@ -23,8 +23,10 @@
 //!    answers by itself is [`local::answer`]. Else it is
 //!    - a call: [`call::check`] admits it, [`request::Request::context`] is what the app is told
 //!      of the agent; `params.raw` goes to the app.
+//!    - what changes its session: [`legacy::session_change`].
 //!    - `subscriptions/listen`: [`listen::Filter::honoured`], then
-//!      [`notification::acknowledged`] and [`notification::list_changed`] on the stream, and
+//!      [`notification::acknowledged`], [`notification::list_changed`] and
+//!      [`notification::resource_updated`] on the stream, and
 //!      [`notification::subscription_ended`] at its end.
 //! 8. While a call runs: [`notification::progress`], [`notification::log`].
 //! 9. The answer: [`result::respond`] for any result, the app's or one of ours;

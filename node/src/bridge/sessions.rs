@@ -158,9 +158,10 @@ impl Changing<'_> {
         let Ok(notes) = self.node.store.sessions(self.client_id).await else {
             return Changed::NotNow;
         };
+        let of_all = notes.iter().map(|(_, note)| note.weight()).sum();
         let noted = notes.into_iter().find(|(noted, _)| noted == self.session);
         let mut note = noted.map(|(_, note)| note).unwrap_or_default();
-        if note.change(self.change).is_err() {
+        if note.change(self.change, of_all).is_err() {
             return Changed::TooMany;
         }
         match self.write(&note).await {

@@ -27,6 +27,11 @@ impl Sessions {
         self.get(session).is_some_and(|note| note.ended)
     }
 
+    /// Bytes of what they watch together.
+    fn weight(&self) -> usize {
+        self.notes.values().map(SessionNote::weight).sum()
+    }
+
     /// Notes what stands from here on. A session that was ended stays so.
     fn put(&mut self, session: &str, note: SessionNote) {
         if let Some(before) = self.notes.get_mut(session) {
@@ -74,11 +79,11 @@ impl Registry {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(client_id) else {
             let mut note = SessionNote::default();
-            return note.change(change).map(|()| note);
+            return note.change(change, 0).map(|()| note);
         };
         let before = entry.sessions.get(session);
         let mut note = before.cloned().unwrap_or_default();
-        note.change(change)?;
+        note.change(change, entry.sessions.weight())?;
         entry.sessions.put(session, note.clone());
         let told = entry.watch_changed();
         drop(entries);

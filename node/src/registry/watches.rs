@@ -27,7 +27,7 @@ pub(super) struct Watch {
     /// Whose it is, and how it is told to end; none in the modern era.
     session: Option<(Box<str>, oneshot::Sender<StreamEnd>)>,
     /// What it wants to hear of. The session's note says it for that stream.
-    uris: Vec<String>,
+    uris: BTreeSet<String>,
     updates: Arc<Updates>,
 }
 
@@ -143,7 +143,7 @@ impl Registry {
         let number = entry.numbers;
         let watch = Watch {
             session,
-            uris,
+            uris: uris.into_iter().collect(),
             updates: updates.clone(),
         };
         entry.watches.insert(number, watch);
@@ -165,7 +165,7 @@ impl Registry {
             return;
         };
         for watch in entry.watches.values() {
-            if entry.wanted(watch).iter().any(|wanted| wanted == uri) {
+            if entry.wanted(watch).contains(uri) {
                 watch.updates.push(uri, params.clone());
             }
         }
@@ -185,10 +185,14 @@ impl Registry {
 
 impl Entry {
     /// What a stream wants to hear of.
-    fn wanted<'a>(&'a self, watch: &'a Watch) -> &'a [String] {
+    fn wanted<'a>(&'a self, watch: &'a Watch) -> &'a BTreeSet<String> {
+        static NOTHING: BTreeSet<String> = BTreeSet::new();
         match &watch.session {
             None => &watch.uris,
-            Some((session, _)) => self.sessions.get(session).map_or(&[], |note| &note.uris),
+            Some((session, _)) => {
+                let note = self.sessions.get(session);
+                note.map_or(&NOTHING, |note| &note.uris)
+            }
         }
     }
 

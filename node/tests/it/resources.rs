@@ -225,8 +225,8 @@ async fn what_a_session_asked_for_moves_with_its_client_id() {
     assert_eq!(app.expect("subscriptions").await["uris"], json!(["x:1"]));
     assert_eq!(watch.update().await, json!({"uri": "x:1"}));
     subscribe(&second, "s1", "x:2").await;
-    let uris = vec!["x:1".to_owned(), "x:2".to_owned()];
-    assert_eq!(noted(&world, "s1").await.unwrap().uris, uris);
+    let uris = ["x:1", "x:2"].map(str::to_owned);
+    assert_eq!(noted(&world, "s1").await.unwrap().uris, uris.into());
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn without_the_store_what_a_session_asks_for_counts_and_is_written_later()
     eventually("the note is written", || async {
         noted(&world, "s1")
             .await
-            .is_some_and(|note| note.uris == ["x:1"])
+            .is_some_and(|note| note.uris.contains("x:1"))
     })
     .await;
 }
