@@ -63,6 +63,16 @@ pub const WATCHED_BYTES_BY_SESSIONS: usize = 256 * 1024;
 pub const WATCHED_BYTES_PER_APP: usize = 1024 * 1024;
 /// Requests in one batch (2025-03-26 alone).
 pub const BATCH_REQUESTS: usize = 50;
+/// How often an app may ask for input in one chain of rounds (SPEC.md §7.7).
+pub const ROUNDS_PER_CALL: u32 = 8;
+/// Requests for input of one round, as far as the cluster carries them to the agent.
+pub const INPUT_REQUESTS_PER_ROUND: usize = 32;
+/// Calls of one client ID that wait for input at the same time.
+pub const INPUT_WAITS_PER_CLIENT_ID: usize = 256;
+/// Agents' answers that nobody has taken yet, for each client ID, and in bytes.
+pub const ANSWERS_KEPT_PER_CLIENT_ID: usize = 64;
+/// See [`ANSWERS_KEPT_PER_CLIENT_ID`].
+pub const ANSWER_BYTES_KEPT_PER_CLIENT_ID: usize = 8 * 1024 * 1024;
 /// Entries of one list page.
 pub const PAGE_ENTRIES: usize = 1_000;
 /// Bytes of one list page.
@@ -88,6 +98,12 @@ pub const SETTLE_WITHIN_MS: u64 = 100;
 pub const RECONNECT_WITHIN_MS: u64 = 200;
 /// A cancel that finds no call waits so long for the call that is on its way.
 pub const EARLY_CANCEL_MS: u64 = 10_000;
+/// An agent has so long to answer the requests for input of one round.
+pub const INPUT_DEADLINE_MS: u64 = 600_000;
+/// An agent's answer that nobody waits for is kept so long for the call that it belongs to.
+pub const ANSWER_KEPT_MS: u64 = 10_000;
+/// An app that asks for nothing but to be called again is called after this time.
+pub const ROUND_PAUSE_MS: u64 = 1_000;
 /// A call whose router's link broke waits so long for the router to attach again.
 pub const ORPHAN_MS: u64 = 5_000;
 /// How long `registered` is held back for the old holder's acknowledgement.

@@ -45,6 +45,12 @@ pub struct Timings {
     pub call_deadline_max: Duration,
     /// A cancel that finds no call waits so long for the call that is on its way.
     pub early_cancel: Duration,
+    /// An agent has so long to answer the requests for input of one round.
+    pub input_deadline: Duration,
+    /// An agent's answer that nobody waits for is kept so long for the call that it belongs to.
+    pub answer_kept: Duration,
+    /// An app that asks for nothing but to be called again is called after this time.
+    pub round_pause: Duration,
     /// A call whose router's link broke waits so long for the router to attach again.
     pub orphan: Duration,
     /// Settled call IDs are told to an app at most this late.
@@ -83,6 +89,9 @@ impl Default for Timings {
             call_deadline: ms(limits::CALL_DEADLINE_MS),
             call_deadline_max: ms(limits::CALL_DEADLINE_MAX_MS),
             early_cancel: ms(limits::EARLY_CANCEL_MS),
+            input_deadline: ms(limits::INPUT_DEADLINE_MS),
+            answer_kept: ms(limits::ANSWER_KEPT_MS),
+            round_pause: ms(limits::ROUND_PAUSE_MS),
             orphan: ms(limits::ORPHAN_MS),
             settle_within: ms(limits::SETTLE_WITHIN_MS),
             pre_drain: ms(limits::PRE_DRAIN_MS),

@@ -8,6 +8,7 @@ pub mod answer;
 pub mod events;
 pub mod exchange;
 pub mod fixture;
+pub mod input;
 pub mod modern;
 pub mod process;
 pub mod processes;

@@ -18,6 +18,7 @@ use crate::modern::Modern;
 use crate::raw_app::{RawApp, registration, text_result, tool};
 use crate::session::Session;
 use crate::tokens::Tokens;
+use crate::waiting::poll;
 
 /// The client ID of a scenario that needs one alone.
 pub const CLIENT: &str = "demo";
@@ -98,10 +99,31 @@ impl Scenario {
         sum(members, metric).await
     }
 
+    /// The index of the node that holds the one app.
+    pub async fn holder(&self) -> usize {
+        poll("a node holds the app", async || {
+            for (index, node) in self.cluster.nodes().iter().enumerate() {
+                let admin = std::iter::once(node.admin_addr());
+                if sum(admin, "clientmcp_node_apps").await > 0.0 {
+                    return Some(index);
+                }
+            }
+            None
+        })
+        .await
+    }
+
     /// A modern agent of [`CLIENT`].
     #[must_use]
     pub fn modern(&self) -> Modern {
         Modern::new(self.tokens.agent(CLIENT))
+    }
+
+    /// A session of [`CLIENT`] that was begun at the first router, and declares client capabilities
+    /// (a JSON object).
+    pub async fn capable_session(&self, version: Version, capabilities: &str) -> Session {
+        let token = self.tokens.agent(CLIENT);
+        Session::begin_with(self.router(0), &token, version, capabilities).await
     }
 
     /// A session of [`CLIENT`] that was begun at the first router.
@@ -140,6 +162,8 @@ fn short_timings() -> Timings {
         grace: ms(500),
         grace_after_leaving: ms(300),
         early_cancel: ms(5_000),
+        answer_kept: ms(2_000),
+        round_pause: ms(100),
         pre_drain: ms(10),
         drain: ms(2_000),
         ..Timings::default()

@@ -15,7 +15,13 @@ use serde_json::Value;
 pub fn check(version: Version, method: &str, message: &Value) {
     let names = Names::of(version);
     if message.get("method").is_some() {
-        validate(version, "ServerNotification", message);
+        let is_request = message.get("id").is_some();
+        let definition = if is_request {
+            "ServerRequest"
+        } else {
+            "ServerNotification"
+        };
+        validate(version, definition, message);
     } else if let Some(result) = message.get("result") {
         validate(version, names.response, message);
         validate(version, names.result(method, result), result);

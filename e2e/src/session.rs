@@ -25,7 +25,21 @@ impl Session {
     /// # Panics
     /// If the router negotiates another revision, or answers something that is not valid.
     pub async fn begin(router: SocketAddr, token: &str, version: Version) -> Self {
-        let response = initialize(token, version.as_str()).send(router).await;
+        Self::begin_with(router, token, version, "{}").await
+    }
+
+    /// The same, declaring client capabilities (a JSON object).
+    ///
+    /// # Panics
+    /// As [`Session::begin`].
+    pub async fn begin_with(
+        router: SocketAddr,
+        token: &str,
+        version: Version,
+        capabilities: &str,
+    ) -> Self {
+        let initialize = initialize_with(token, version.as_str(), capabilities);
+        let response = initialize.send(router).await;
         assert_eq!(response.status, StatusCode::OK);
         let id = response
             .header("mcp-session-id")
@@ -76,6 +90,23 @@ impl Session {
             "tools/call",
             &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
         )
+    }
+
+    /// The answer to a request of the server; `id` and `outcome` (`"result":…` or `"error":…`) are
+    /// JSON text.
+    #[must_use]
+    pub fn response(&self, id: &str, outcome: &str) -> Request {
+        self.post(format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
+    }
+
+    /// Answers a request of the server, which is accepted without a word.
+    ///
+    /// # Panics
+    /// If it is answered otherwise.
+    pub async fn respond(&self, router: SocketAddr, id: &str, outcome: &str) {
+        let response = self.response(id, outcome).send(router).await;
+        assert_eq!(response.status, StatusCode::ACCEPTED);
+        assert!(response.bytes().await.is_empty());
     }
 
     /// A notification.
@@ -151,8 +182,12 @@ impl Session {
 /// An `initialize` that asks for a revision by name.
 #[must_use]
 pub fn initialize(token: &str, version: &str) -> Request {
+    initialize_with(token, version, "{}")
+}
+
+fn initialize_with(token: &str, version: &str, capabilities: &str) -> Request {
     post(token).body(format!(
-        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"e2e","version":"1"}}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{{"name":"e2e","version":"1"}}}}}}"#
     ))
 }
 

@@ -4,6 +4,7 @@
 //! router must tell apart stands in the answers; a gRPC status means that the transport or the
 //! process failed.
 
+mod answers;
 mod describe;
 mod sessions;
 mod watch;
@@ -16,11 +17,12 @@ use clientmcp_core::ids::{ClientId, Incarnation, InstanceId, MemberId};
 use clientmcp_proto::headers::{self, GRPC_MESSAGE_BYTES};
 use clientmcp_proto::v1::bridge_server::{self, BridgeServer};
 use clientmcp_proto::v1::{
-    Accepted, CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest,
-    ChangeSessionResponse, DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse,
-    Elsewhere, EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse,
-    IdentifyRequest, IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent,
-    WatchRequest, displace_response, not_here, router_frame,
+    Accepted, AnswerRequest, AnswerResponse, AnswersEvent, AnswersRequest, AwaitAnswers,
+    CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest, ChangeSessionResponse,
+    DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse, Elsewhere,
+    EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse, IdentifyRequest,
+    IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent, WatchRequest,
+    displace_response, not_here, router_frame,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
@@ -39,6 +41,7 @@ pub(crate) struct Bridge {
 
 /// Frames as tonic wants them.
 type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
+type AnswersEvents = Pin<Box<dyn Stream<Item = Result<AnswersEvent, Status>> + Send>>;
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent, Status>> + Send>>;
 
 impl Bridge {
@@ -69,6 +72,7 @@ impl Bridge {
 impl bridge_server::Bridge for Bridge {
     type LinkStream = Frames;
     type WatchStream = Events;
+    type AnswersStream = AnswersEvents;
 
     async fn link(
         &self,
@@ -152,6 +156,27 @@ impl bridge_server::Bridge for Bridge {
         let checked = self.check(request.target.as_ref());
         let answer = sessions::end_session(&self.node, checked, request).await?;
         Ok(Response::new(answer))
+    }
+
+    async fn answer(
+        &self,
+        request: Request<AnswerRequest>,
+    ) -> Result<Response<AnswerResponse>, Status> {
+        self.count("answer");
+        let request = request.into_inner();
+        let checked = self.check(request.target.as_ref());
+        let answer = answers::answer(&self.node, checked, request).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn answers(
+        &self,
+        request: Request<Streaming<AnswersRequest>>,
+    ) -> Result<Response<AnswersEvents>, Status> {
+        self.count("answers");
+        let check = |request: &AwaitAnswers| self.check(request.target.as_ref());
+        let events = answers::answers(self.node.clone(), check, request.into_inner()).await?;
+        Ok(Response::new(events))
     }
 
     async fn displace(

@@ -5,6 +5,7 @@
 //! to routers, the store and the clock.
 
 mod admission;
+mod answers;
 mod asking;
 mod bridge;
 mod claims;
@@ -13,6 +14,7 @@ mod config;
 mod connection;
 mod content;
 mod drain;
+mod early_cancels;
 mod limits;
 mod link;
 mod listener;

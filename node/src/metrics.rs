@@ -26,6 +26,8 @@ pub(crate) struct Metrics {
     pub(crate) closes: IntCounterVec,
     /// Holdings that gave way, by where the newer one is.
     pub(crate) displaced: IntCounterVec,
+    /// Agents' answers to requests for input, by what became of them.
+    pub(crate) answers: IntCounterVec,
 }
 
 impl Metrics {
@@ -69,6 +71,11 @@ impl Metrics {
                 "clientmcp_node_displaced_total",
                 "Holdings that gave way, by where the newer one is.",
                 "to",
+            ),
+            answers: counters(
+                "clientmcp_node_answers_total",
+                "Agents' answers to requests for input, by what became of them.",
+                "outcome",
             ),
         }
     }

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::answers::Answers;
 use crate::asking::Question;
 use crate::clock::{self, Clock};
 use crate::config::Config;
@@ -70,6 +71,8 @@ pub(crate) struct NodeState {
     pub(crate) lookouts: Arc<Lookouts>,
     /// Calls that wait for their apps to come back.
     pub(crate) waiting: Arc<Waiting>,
+    /// Agents' answers, and calls that wait for them.
+    pub(crate) answers: Arc<Answers>,
     /// Lets registers in at a bounded rate.
     pub(crate) admission: Admission,
     /// Pauses of this process after which the claims were read again.
@@ -140,6 +143,7 @@ impl NodeState {
             abort: CancellationToken::new(),
             lookouts: Arc::default(),
             waiting: Arc::default(),
+            answers: Arc::default(),
             admission: Admission::new(),
             pauses_mended: AtomicU64::new(0),
             unwritten: Notify::new(),

@@ -19,6 +19,7 @@ pub(crate) fn status(node: &NodeState) -> Value {
         "apps": node.registry.count(),
         "calls": node.metrics.calls_in_flight.get(),
         "callsWaiting": node.waiting.count(),
+        "callsWaitingForInput": node.answers.count(),
         "links": node.metrics.links.get(),
         "contents": node.contents.count(),
         "members": view.members(),

@@ -7,21 +7,19 @@
 //! A cancel that finds no call is kept for a while, for the call that is on its way or is being
 //! looked for.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clientmcp_core::channel::Origin;
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::limits;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::early_cancels::EarlyCancels;
 
 /// Between two looks at the record of a client ID.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(limits::WAITING_POLL_MS);
-
-/// Cancels of calls that have not arrived, of all client IDs. The oldest gives way.
-const EARLY_CANCELS: usize = 1_024;
 
 /// All calls that wait at this node.
 #[derive(Debug, Default)]
@@ -32,15 +30,8 @@ struct Room {
     queues: HashMap<ClientId, Vec<Entry>>,
     bytes: usize,
     numbers: u64,
-    /// Cancels that found no call, in the order in which they came.
-    early: VecDeque<EarlyCancel>,
-}
-
-#[derive(Debug)]
-struct EarlyCancel {
-    client_id: ClientId,
-    origin: Origin,
-    until: Instant,
+    /// Cancels that found no call.
+    early: EarlyCancels,
 }
 
 #[derive(Debug)]
@@ -93,26 +84,12 @@ impl Waiting {
             call.cancelled.cancel();
             return;
         }
-        if room.early.len() == EARLY_CANCELS {
-            room.early.pop_front();
-        }
-        room.early.push_back(EarlyCancel {
-            client_id: client_id.clone(),
-            origin,
-            until: Instant::now() + keep,
-        });
+        room.early.keep(client_id, origin, keep);
     }
 
     /// Whether a call was cancelled before it arrived; the cancel is used up by that.
     pub(crate) fn was_cancelled(&self, client_id: &ClientId, origin: &Origin) -> bool {
-        let mut room = self.lock();
-        let now = Instant::now();
-        while room.early.front().is_some_and(|early| early.until <= now) {
-            room.early.pop_front();
-        }
-        let is_it = |early: &EarlyCancel| early.client_id == *client_id && early.origin == *origin;
-        let at = room.early.iter().position(is_it);
-        at.and_then(|at| room.early.remove(at)).is_some()
+        self.lock().early.take(client_id, origin)
     }
 
     /// How many calls wait.

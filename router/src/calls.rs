@@ -7,15 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clientmcp_core::ids::ClientId;
+use clientmcp_core::json::Json;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
-use clientmcp_core::mcp::call::Admitted;
 use clientmcp_core::mcp::error::RpcError;
-use clientmcp_core::mcp::offer::Offer;
 use clientmcp_core::mcp::outcome::{Failure, Reply};
-use clientmcp_core::mcp::request::Request;
 use clientmcp_core::registration::Kind;
-use clientmcp_core::token::CallGrant;
 use clientmcp_proto::v1::{self, absent};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -23,14 +19,14 @@ use uuid::Uuid;
 
 use crate::abandoned::Abandoned;
 use crate::delivery::{Delivery, Next, Over};
-use crate::gateway::Gateway;
 use crate::limits;
-use crate::links::{End, Event, InFlight, News, NotSent, Run};
+use crate::links::{End, InFlight, News, NotSent, Run};
 use crate::metrics::Held;
+use crate::notices::Said;
+use crate::order::Order;
 use crate::placement::{Route, Unplaced};
 use crate::refusal;
 use crate::registrations::{App, Known};
-use crate::request_body::Share;
 use crate::verdict::{Answered, Verdict};
 
 /// The registration may change under a call that is being checked, and its instance as well; not
@@ -43,17 +39,14 @@ const UNDELIVERED_RETRY_MS: u64 = 1_000;
 /// When to try again an app that was lost a moment ago, in milliseconds.
 const AWAY_RETRY_MS: u64 = 2_000;
 
-/// Checks a request against what the app offers.
-pub(crate) type Check = Box<dyn Fn(&Request, &Offer) -> Result<Admitted, Reply> + Send + Sync>;
-
 /// A call that is under way.
 pub(crate) struct Call {
-    gateway: Arc<Gateway>,
-    request: Arc<Request>,
-    check: Check,
-    client_id: ClientId,
-    context: Bytes,
+    order: Arc<Order>,
     id: Uuid,
+    /// The first call of its chain of rounds, and its number in that (SPEC.md §4.7).
+    root_id: Uuid,
+    round: u32,
+    params: Bytes,
     begun: Instant,
     deadline: Instant,
     /// What it was checked against last.
@@ -68,7 +61,6 @@ pub(crate) struct Call {
     /// While its app may run it.
     abandoned: Abandoned,
     _counted: Held,
-    _share: Share,
 }
 
 enum Stage {
@@ -83,22 +75,28 @@ enum Stage {
 }
 
 impl Call {
-    /// A call that begins when it is [`run`](Self::run).
-    pub(crate) fn new(
-        gateway: &Arc<Gateway>,
-        grant: &CallGrant,
-        request: Arc<Request>,
-        check: Check,
-        share: Share,
+    /// The first call of a chain of rounds; it begins when it is [`run`](Self::run).
+    pub(crate) fn new(order: &Arc<Order>) -> Self {
+        let params = order.request.params.raw.clone();
+        Self::of_round(order, None, 0, params)
+    }
+
+    /// A call that follows on another one, with params of its own (SPEC.md §4.7). `root_id` is
+    /// that of the first.
+    pub(crate) fn of_round(
+        order: &Arc<Order>,
+        root_id: Option<Uuid>,
+        round: u32,
+        params: Json,
     ) -> Self {
         let begun = Instant::now();
+        let gateway = &order.gateway;
+        let id = Uuid::now_v7();
         Self {
-            gateway: gateway.clone(),
-            client_id: grant.client_id().clone(),
-            context: request.context(grant.subject()).to_json().into_bytes(),
-            request,
-            check,
-            id: Uuid::now_v7(),
+            id,
+            root_id: root_id.unwrap_or(id),
+            round,
+            params: params.into_bytes(),
             begun,
             deadline: begun + gateway.config.timings.call_deadline,
             known: None,
@@ -106,23 +104,28 @@ impl Call {
             checks: 0,
             delivery: Delivery::default(),
             orphaned_until: None,
-            abandoned: Abandoned::new(gateway, grant.client_id()),
-            route: gateway.placement.route(grant.client_id()),
+            abandoned: Abandoned::new(gateway, &order.client_id),
+            route: gateway.placement.route(&order.client_id),
             _counted: gateway.metrics.call_begun(),
-            _share: share,
+            order: order.clone(),
         }
     }
 
-    /// Carries the call to its end; progress and log messages go to `events`. Dropping this
+    /// Its ID: the root of those that follow on it.
+    pub(crate) fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// Carries the call to its end; progress and log messages are said to the agent. Dropping this
     /// cancels the call.
-    pub(crate) async fn run(mut self, events: mpsc::Sender<Event>) -> Answered {
+    pub(crate) async fn run(mut self, said: &mpsc::Sender<Said>) -> Answered {
         let mut stage = Stage::Unchecked { fresh: false };
         let verdict = loop {
             let step = match stage {
                 Stage::Unchecked { fresh } => self.check_against_registration(fresh).await,
                 Stage::Checked => self.send().await,
                 Stage::Orphaned(run) => self.attach(run).await,
-                Stage::Sent(in_flight, run, at) => match self.await_end(in_flight, &events).await {
+                Stage::Sent(in_flight, run, at) => match self.await_end(in_flight, said).await {
                     Some(end) => self.handle_end(&run, end, at.elapsed()),
                     None => Err(self.timed_out()),
                 },
@@ -133,8 +136,11 @@ impl Call {
             }
         };
         let label = verdict.label();
-        self.gateway.metrics.call_ended(label, self.begun.elapsed());
-        tracing::debug!(call = %self.id, client_id = %self.client_id, outcome = label, "call ended");
+        self.order
+            .gateway
+            .metrics
+            .call_ended(label, self.begun.elapsed());
+        tracing::debug!(call = %self.id, client_id = %self.order.client_id, outcome = label, "call ended");
         Answered {
             verdict,
             known: self.known,
@@ -146,7 +152,7 @@ impl Call {
     async fn await_end(
         &mut self,
         mut in_flight: InFlight,
-        events: &mpsc::Sender<Event>,
+        said: &mpsc::Sender<Said>,
     ) -> Option<End> {
         let mut deadline = pin!(tokio::time::sleep_until(self.deadline));
         loop {
@@ -164,7 +170,8 @@ impl Call {
                 // legacy agent may be gone while its call runs on.
                 News::Event(event) => {
                     self.delivery.handle_progress();
-                    let told = tokio::time::timeout_at(self.deadline, events.send(event));
+                    let told = said.send(Said::Event(event));
+                    let told = tokio::time::timeout_at(self.deadline, told);
                     let _ = told.await;
                 }
             }
@@ -178,20 +185,24 @@ impl Call {
         if self.checks > CHECKS {
             return Err(self.undelivered());
         }
-        let remembered = self.gateway.registrations.recall(&self.client_id);
+        let remembered = self
+            .order
+            .gateway
+            .registrations
+            .recall(&self.order.client_id);
         let (known, app) = match remembered.filter(|_| !fresh) {
             Some((known, app)) => (known, Some(app)),
             None => self.describe().await?,
         };
         self.known = Some(known.clone());
         self.delivery.aim(app);
-        let admitted = match (self.check)(&self.request, &known.offer) {
+        let admitted = match (self.order.check)(&self.order.request, &known.offer) {
             Ok(admitted) => admitted,
             // What is remembered must not refuse what the app offers by now.
             Err(_) if !fresh => return Ok(Stage::Unchecked { fresh: true }),
             Err(reply) => return Err(self.unless_it_ran(Verdict::Refused(reply))),
         };
-        let timings = &self.gateway.config.timings;
+        let timings = &self.order.gateway.config.timings;
         let wanted = admitted.timeout.unwrap_or(timings.call_deadline);
         self.against = admitted.against;
         self.deadline = self.begun + wanted.min(timings.call_deadline_max);
@@ -199,11 +210,17 @@ impl Call {
     }
 
     async fn describe(&self) -> Result<(Arc<Known>, Option<App>), Verdict> {
-        let session = self.request.session.as_ref().map(|session| &session.key);
+        let session = self
+            .order
+            .request
+            .session
+            .as_ref()
+            .map(|session| &session.key);
         let described = self
+            .order
             .gateway
             .registrations
-            .describe(&self.client_id, session)
+            .describe(&self.order.client_id, session)
             .await
             .map_err(|error| self.unless_it_ran(self.refuse(error.into())))?;
         let absent = described.absent.unwrap_or_default();
@@ -226,7 +243,7 @@ impl Call {
             Unplaced::OutOfReach => self.undelivered(),
         })?;
         let run = peer.run();
-        match peer.start(self.frame(), self.request.params.raw.clone().into_bytes()) {
+        match peer.start(self.frame(), self.params.clone()) {
             Ok(in_flight) => Ok(self.sent(in_flight, run)),
             Err(NotSent::Down) => {
                 self.route.not_here(&run);
@@ -245,7 +262,7 @@ impl Call {
     fn sent(&mut self, in_flight: InFlight, run: Run) -> Stage {
         tracing::trace!(call = %self.id, node = %run, attempt = self.delivery.attempt(), "call sent");
         if self.delivery.may_have_run() {
-            self.gateway.metrics.redeliveries.inc();
+            self.order.gateway.metrics.redeliveries.inc();
         }
         // Its node may be lost before it hears of a cancel.
         if self.delivery.is_remembered() {
@@ -280,7 +297,7 @@ impl Call {
                 Stage::Checked
             }
             Next::Follow(to) => {
-                self.gateway.metrics.redirects.inc();
+                self.order.gateway.metrics.redirects.inc();
                 self.route.elsewhere(run, &to);
                 Stage::Checked
             }
@@ -299,11 +316,11 @@ impl Call {
 
     /// Attaches to a call that runs at a node whose link was lost, if the link is back in time.
     async fn attach(&mut self, run: Run) -> Result<Stage, Verdict> {
-        let orphan = self.gateway.config.timings.orphan;
+        let orphan = self.order.gateway.config.timings.orphan;
         let until = self.orphaned_until.get_or_insert(Instant::now() + orphan);
         let until = self.deadline.min(*until);
         loop {
-            let back = self.gateway.placement.comes_up(&run);
+            let back = self.order.gateway.placement.comes_up(&run);
             let back = tokio::time::timeout_at(until, back).await;
             let Ok(peer) = back else {
                 // Its node gives it up as well.
@@ -371,6 +388,6 @@ impl Call {
     }
 
     fn refuse(&self, error: RpcError) -> Verdict {
-        Verdict::Refused(Reply::Error(self.request.refuse(error)))
+        Verdict::Refused(Reply::Error(self.order.request.refuse(error)))
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Metrics {
     requests: IntCounterVec,
     calls_in_flight: IntGauge,
     call_seconds: HistogramVec,
+    calls_waiting_for_input: IntGauge,
+    input_requests: IntCounterVec,
     streams: IntGaugeVec,
     tunnels: IntGauge,
     /// Apps that no node took.
@@ -53,6 +55,12 @@ impl Metrics {
                 "Calls that wait for an app's answer.",
             ),
             call_seconds: call_seconds(r),
+            calls_waiting_for_input: gauge(
+                r,
+                "clientmcp_calls_waiting_for_input",
+                "Calls of legacy agents that wait for what the agent was asked.",
+            ),
+            input_requests: input_requests(r),
             streams: gauges(
                 r,
                 "clientmcp_streams",
@@ -130,6 +138,17 @@ impl Metrics {
             .observe(after.as_secs_f64());
     }
 
+    /// A call waits for an agent's answers as long as the value.
+    pub(crate) fn input_awaited(&self) -> Held {
+        Held::new(self.calls_waiting_for_input.clone())
+    }
+
+    /// An agent was asked for something.
+    pub(crate) fn input_asked(&self, method: &'static str, outcome: &'static str) {
+        let labels = [method, outcome];
+        self.input_requests.with_label_values(&labels).inc();
+    }
+
     /// A stream opens; it is open as long as the value.
     pub(crate) fn stream_opened(&self, kind: &'static str) -> Held {
         Held::new(self.streams.with_label_values(&[kind]))
@@ -156,6 +175,15 @@ impl Metrics {
     pub(crate) fn token_refused(&self, reason: &'static str) {
         self.tokens_refused.with_label_values(&[reason]).inc();
     }
+}
+
+fn input_requests(registry: &Registry) -> IntCounterVec {
+    counters(
+        registry,
+        "clientmcp_input_requests_total",
+        "What legacy agents were asked for apps, by method and what became of it.",
+        &["method", "outcome"],
+    )
 }
 
 fn call_seconds(registry: &Registry) -> HistogramVec {

@@ -1,4 +1,5 @@
-//! Progress and log messages of a call, as its agent wants them.
+//! What is said to an agent before its answer: progress and log messages of a call, as the agent
+//! wants them, and requests for input.
 
 use bytes::Bytes;
 use clientmcp_core::json::Json;
@@ -9,6 +10,15 @@ use clientmcp_core::mcp::version::Era;
 use clientmcp_core::message::{Log, LogLevel, Progress};
 
 use crate::links::Event;
+
+/// Something to be said to the agent, on the stream of its request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Said {
+    /// By the app.
+    Event(Event),
+    /// A message of ours.
+    Message(Bytes),
+}
 
 /// What one agent wants to hear of one call, and heard.
 #[derive(Debug)]
@@ -32,8 +42,12 @@ impl Notices {
         }
     }
 
-    /// The notification for an event; `None` if the agent wants none.
-    pub(crate) fn render(&mut self, event: Event) -> Option<Bytes> {
+    /// The message for what is said; `None` if the agent wants none.
+    pub(crate) fn render(&mut self, said: Said) -> Option<Bytes> {
+        let event = match said {
+            Said::Message(message) => return Some(message),
+            Said::Event(event) => event,
+        };
         match event {
             Event::Progress(json) => {
                 let token = self.progress_token.as_ref()?;

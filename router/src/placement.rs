@@ -116,6 +116,24 @@ impl Placement {
         }
     }
 
+    /// Resolves when another node than this one is to be asked for a client ID: until then, who
+    /// asks for it meets there.
+    pub(crate) async fn leaves(&self, client_id: &ClientId, run: &Run) {
+        let mut links = self.links.changed();
+        let mut views = self.views.clone();
+        loop {
+            links.borrow_and_update();
+            views.borrow_and_update();
+            if matches!(self.place(client_id), Some(Place::Up(peer)) if peer.run() != *run) {
+                return;
+            }
+            tokio::select! {
+                _ = links.changed() => {}
+                Ok(()) = views.changed() => {}
+            }
+        }
+    }
+
     /// Begins to look for a node that answers for a client ID.
     pub(crate) fn route(self: &Arc<Self>, client_id: &ClientId) -> Route {
         Route {

@@ -22,23 +22,19 @@ use tokio::sync::mpsc;
 use crate::answer::{self, Answer};
 use crate::body::{Body, Pieces, Response};
 use crate::calls::Call;
-use crate::gateway::Gateway;
-use crate::links::Event;
-use crate::notices::Notices;
+use crate::notices::{Notices, Said};
+use crate::order::Order;
 use crate::refusal;
+use crate::rounds;
 use crate::verdict::{Answered, Verdict};
 
-/// Events that wait for the stream.
-const EVENTS: usize = 8;
+/// Messages that wait for the stream.
+const SAID: usize = 8;
 
 /// Runs a call and answers with what comes of it.
-pub(crate) async fn respond(
-    gateway: &Gateway,
-    call: Call,
-    request: Arc<Request>,
-    accept: Accept,
-) -> Response {
-    let mut running = Running::start(call, request);
+pub(crate) async fn respond(order: Arc<Order>, accept: Accept) -> Response {
+    let gateway = order.gateway.clone();
+    let mut running = Running::start(order, accept.events);
     if !accept.events {
         return match running.finish().await {
             Some(answer) => answer.into_response(),
@@ -61,8 +57,8 @@ pub(crate) async fn respond(
 }
 
 /// Runs a call to its end: for batches, which are answered as a whole.
-pub(crate) async fn collect(call: Call, request: Arc<Request>) -> Option<Answer> {
-    Running::start(call, request).finish().await
+pub(crate) async fn collect(order: Arc<Order>) -> Option<Answer> {
+    Running::start(order, false).finish().await
 }
 
 /// An answer that is there at once: as JSON or, to an agent that accepts nothing else, as a stream
@@ -118,7 +114,7 @@ struct Running {
     /// Ends with the answer.
     answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
     answered: Option<Answered>,
-    events: mpsc::Receiver<Event>,
+    said: mpsc::Receiver<Said>,
     notices: Notices,
 }
 
@@ -131,14 +127,16 @@ enum Next {
 
 impl Running {
     /// Starts a call. A modern one runs inside its response: whoever drops that cancels it. A
-    /// legacy one runs by itself: a lost response means nothing (SPEC.md §7.2).
-    fn start(call: Call, request: Arc<Request>) -> Self {
-        let (sender, events) = mpsc::channel(EVENTS);
-        let answer = call.run(sender);
+    /// legacy one runs by itself: a lost response means nothing (SPEC.md §7.2). `is_streamed`: the
+    /// answer may be an event stream.
+    fn start(order: Arc<Order>, is_streamed: bool) -> Self {
+        let (sender, said) = mpsc::channel(SAID);
+        let request = order.request.clone();
         let answer: Pin<Box<dyn Future<Output = Answered> + Send>> = match request.era() {
-            Era::Modern => Box::pin(answer),
+            Era::Modern => Box::pin(async move { Call::new(&order).run(&sender).await }),
             Era::Legacy => {
-                let task = tokio::spawn(answer);
+                let carried = rounds::carry(order, is_streamed, sender);
+                let task = tokio::spawn(carried);
                 Box::pin(async move {
                     task.await.unwrap_or_else(|error| {
                         tracing::error!(%error, "a call's task failed");
@@ -152,32 +150,32 @@ impl Running {
             request,
             answer,
             answered: None,
-            events,
+            said,
         }
     }
 
     /// What comes next; may be dropped and asked again. Nothing follows the answer.
     async fn next(&mut self) -> Next {
         loop {
-            let event = match self.answered.take() {
+            let said = match self.answered.take() {
                 None => tokio::select! {
                     biased;
-                    Some(event) = self.events.recv() => event,
+                    Some(said) = self.said.recv() => said,
                     answered = &mut self.answer => {
                         self.answered = Some(answered);
                         continue;
                     }
                 },
                 // What came before the answer goes before it.
-                Some(answered) => match self.events.try_recv() {
-                    Ok(event) => {
+                Some(answered) => match self.said.try_recv() {
+                    Ok(said) => {
                         self.answered = Some(answered);
-                        event
+                        said
                     }
                     Err(_) => return Next::Over(answer::of_call(&self.request, answered)),
                 },
             };
-            if let Some(notice) = self.notices.render(event) {
+            if let Some(notice) = self.notices.render(said) {
                 return Next::Notice(sse::event(&notice));
             }
         }

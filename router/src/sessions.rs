@@ -2,14 +2,16 @@
 //! owner.
 
 use clientmcp_core::ids::ClientId;
+use clientmcp_core::json::Json;
 use clientmcp_core::limits::TOKEN_LEEWAY_S;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::legacy;
 use clientmcp_core::mcp::message::RequestId;
-use clientmcp_core::mcp::session::Session;
+use clientmcp_core::mcp::session::{Session, SessionKey};
 use clientmcp_core::session_note::SessionChange;
+use clientmcp_core::timings::Timings;
 use clientmcp_proto::v1::{
-    self, cancel_request_response, change_session_response, end_session_response,
+    self, answer_response, cancel_request_response, change_session_response, end_session_response,
 };
 
 use crate::gateway::{Gateway, unix_seconds};
@@ -89,11 +91,35 @@ pub(crate) async fn end(
     tell(gateway, client_id, &word).await
 }
 
+/// Brings an agent's answer to a request of a server to whoever carries the call. One that nobody
+/// comes for in time is dropped.
+///
+/// # Errors
+/// As for [`cancel`].
+pub(crate) async fn answer(
+    gateway: &Gateway,
+    client_id: &ClientId,
+    session: &SessionKey,
+    request_id: String,
+    answer: Json,
+) -> Result<(), RpcError> {
+    let word = Word::Answer(v1::AnswerRequest {
+        target: None,
+        client_id: client_id.to_string(),
+        session_id: session.as_str().to_owned(),
+        request_id,
+        answer: answer.into_bytes(),
+        unreachable: gateway.placement.unreachable(),
+    });
+    tell(gateway, client_id, &word).await
+}
+
 /// What is told.
 enum Word {
     Cancel(v1::CancelRequestRequest),
     Change(v1::ChangeSessionRequest),
     End(v1::EndSessionRequest),
+    Answer(v1::AnswerRequest),
 }
 
 /// What a node says to that.
@@ -106,7 +132,7 @@ enum Answer {
 }
 
 impl Word {
-    async fn tell(&self, peer: &Peer) -> Result<Answer, Silence> {
+    async fn tell(&self, peer: &Peer, timings: &Timings) -> Result<Answer, Silence> {
         let bridge = peer.bridge();
         let mut client = bridge.client();
         Ok(match self {
@@ -132,6 +158,15 @@ impl Word {
                     ..request.clone()
                 };
                 let response = bridge.within(client.end_session(request)).await?;
+                response.at.into()
+            }
+            Word::Answer(request) => {
+                let request = v1::AnswerRequest {
+                    target: peer.target(),
+                    ..request.clone()
+                };
+                let answering = client.answer(request);
+                let response = bridge.within_more(timings.answer_kept, answering).await?;
                 response.at.into()
             }
         })
@@ -175,6 +210,18 @@ impl From<Option<end_session_response::At>> for Answer {
     }
 }
 
+impl From<Option<answer_response::At>> for Answer {
+    fn from(at: Option<answer_response::At>) -> Self {
+        use answer_response::At;
+        match at {
+            Some(At::Accepted(_)) => Answer::Accepted,
+            Some(At::SessionEnded(_)) => Answer::SessionEnded,
+            Some(At::Elsewhere(to)) => Answer::Elsewhere(to),
+            Some(At::NotHere(_)) | None => Answer::NotHere,
+        }
+    }
+}
+
 /// Tells the node that knows; telling it twice does no harm.
 async fn tell(gateway: &Gateway, client_id: &ClientId, word: &Word) -> Result<(), RpcError> {
     let mut route = gateway.placement.route(client_id);
@@ -184,7 +231,7 @@ async fn tell(gateway: &Gateway, client_id: &ClientId, word: &Word) -> Result<()
             Unplaced::OutOfReach => refusal::out_of_reach(),
         })?;
         let run = peer.run();
-        match word.tell(&peer).await {
+        match word.tell(&peer, &gateway.config.timings).await {
             Ok(Answer::Accepted) => return Ok(()),
             Ok(Answer::SessionEnded) => return Err(RpcError::session_not_found()),
             Ok(Answer::TooMany) => return Err(legacy::too_many_watched()),

@@ -2,7 +2,6 @@
 //! `subscriptions/listen` are made of.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use clientmcp_core::ids::ClientId;
@@ -11,12 +10,10 @@ use clientmcp_core::registration::{Hashes, Kind};
 use clientmcp_proto::v1::{self, watch_event};
 use tonic::Streaming;
 
+use crate::following::Following;
 use crate::links::{Peer, Run, Silence};
-use crate::placement::{Placement, Route};
+use crate::placement::Placement;
 use crate::registrations::read_hashes;
-
-/// Between two searches that found nobody.
-const SEARCH_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a watcher learns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +30,11 @@ pub(crate) enum Sight {
 /// what changed in between is told once.
 #[derive(Debug)]
 pub(crate) struct Watching {
-    placement: Arc<Placement>,
-    client_id: ClientId,
+    following: Following,
     watcher: Watcher,
     stream: Option<(Run, Streaming<v1::WatchEvent>)>,
-    /// The node that is watched has answered for the client ID.
-    found: bool,
     /// It was watching before: what happened since is not known.
     resumed: bool,
-    route: Route,
     seen: Seen,
 }
 
@@ -64,13 +57,10 @@ impl Watching {
         seen: Hashes,
     ) -> Self {
         Self {
-            placement: placement.clone(),
-            client_id: client_id.clone(),
+            following: Following::new(placement, client_id),
             watcher,
             stream: None,
-            found: false,
             resumed: false,
-            route: placement.route(client_id),
             seen: Seen(seen),
         }
     }
@@ -98,7 +88,7 @@ impl Watching {
             };
             match event {
                 Some(watch_event::Event::State(state)) => {
-                    self.found = true;
+                    self.following.found();
                     let changed = self.seen.note(state.hashes.as_ref());
                     if !changed.is_empty() {
                         return Sight::Changed(changed);
@@ -117,20 +107,12 @@ impl Watching {
     }
 
     async fn open(&mut self) {
-        let peer = match self.route.next().await {
-            Ok(peer) => peer,
-            Err(unplaced) => {
-                tracing::debug!(client_id = %self.client_id, ?unplaced, "nobody can be watched");
-                tokio::time::sleep(SEARCH_AGAIN).await;
-                self.route = self.placement.route(&self.client_id);
-                return;
-            }
-        };
+        let peer = self.following.peer().await;
         match self.ask(&peer).await {
             Ok(stream) => self.stream = Some((peer.run(), stream)),
             Err(error) => {
                 tracing::debug!(node = %peer.run(), %error, "a watch was not opened");
-                self.route.not_here(&peer.run());
+                self.following.missed(&peer.run());
             }
         }
     }
@@ -142,9 +124,9 @@ impl Watching {
         };
         let request = v1::WatchRequest {
             target: peer.target(),
-            client_id: self.client_id.to_string(),
+            client_id: self.following.client_id().to_string(),
             session_id,
-            unreachable: self.placement.unreachable(),
+            unreachable: self.following.unreachable(),
             uris,
             resumed: self.resumed,
         };
@@ -156,20 +138,15 @@ impl Watching {
     /// The node named another one.
     fn follow(&mut self, run: &Run, to: &v1::Elsewhere) {
         self.stream = None;
-        self.resumed |= self.found;
-        if std::mem::take(&mut self.found) {
-            self.route = self.placement.route(&self.client_id);
-        }
-        self.route.elsewhere(run, to);
+        self.resumed |= self.following.is_found();
+        self.following.follow(run, to);
     }
 
     /// The node has nothing more to say.
     fn reopen(&mut self, run: &Run) {
         self.stream = None;
-        self.resumed |= self.found;
-        self.found = false;
-        self.route = self.placement.route(&self.client_id);
-        self.route.not_here(run);
+        self.resumed |= self.following.is_found();
+        self.following.reopen(run);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::version::Version;
 use crate::json::Json;
 
 /// Declared client capabilities, in the shape of MCP's `ClientCapabilities`.
@@ -34,6 +35,28 @@ impl Capabilities {
             modes.insert("form".to_owned(), json!({}));
         }
         Some(Capabilities(declared))
+    }
+
+    /// What of them a revision knows: a capability of a later one means nothing in it, and before
+    /// 2025-11-25 elicitation is by form alone, whatever stands in the declaration.
+    #[must_use]
+    pub fn in_revision(mut self, version: Version) -> Capabilities {
+        if version >= Version::V2025_11_25 {
+            return self;
+        }
+        if let Some(sampling) = self.0.get_mut("sampling")
+            && sampling.is_object()
+        {
+            *sampling = json!({});
+        }
+        if version == Version::V2025_03_26 {
+            self.0.remove("elicitation");
+        } else if let Some(elicitation) = self.0.get_mut("elicitation")
+            && elicitation.is_object()
+        {
+            *elicitation = json!({"form": {}});
+        }
+        self
     }
 
     /// The bits that a session keeps of them: roots, sampling with tools and context, and
@@ -183,6 +206,41 @@ mod tests {
                 Capabilities::from_bits(bits).to_json().as_str(),
                 remembered.to_string()
             );
+        }
+    }
+
+    #[test]
+    fn a_revision_knows_what_it_has() {
+        let all = json!({
+            "roots": {}, "sampling": {"tools": {}, "context": {}}, "elicitation": {"url": {}},
+        });
+        for (version, declared, known) in [
+            (
+                Version::V2025_03_26,
+                all.clone(),
+                json!({"roots": {}, "sampling": {}}),
+            ),
+            (
+                Version::V2025_06_18,
+                all.clone(),
+                json!({"roots": {}, "sampling": {}, "elicitation": {"form": {}}}),
+            ),
+            (
+                Version::V2025_06_18,
+                json!({"elicitation": {}}),
+                json!({"elicitation": {"form": {}}}),
+            ),
+            (
+                Version::V2025_06_18,
+                json!({"elicitation": 1}),
+                json!({"elicitation": 1}),
+            ),
+            (Version::V2025_11_25, all.clone(), all.clone()),
+            (Version::V2026_07_28, all.clone(), all),
+        ] {
+            let declared = Capabilities::declared(declared).unwrap();
+            let found: Value = declared.in_revision(version).to_json().value().unwrap();
+            assert_eq!(found, known, "{version:?}");
         }
     }
 

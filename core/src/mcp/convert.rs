@@ -192,7 +192,9 @@ fn is_of_object(schema: &Json) -> bool {
 }
 
 /// The text of an object with these members.
-fn object<'a>(members: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> String {
+pub(super) fn object<'a>(
+    members: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+) -> String {
     let mut text = String::from("{");
     for (key, value) in members {
         if text.len() > 1 {

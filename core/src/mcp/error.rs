@@ -52,6 +52,8 @@ pub mod code {
     pub const UNSUPPORTED_MEDIA_TYPE: i64 = 41_500;
     /// The agent lacks a capability, where -32021 cannot be said: legacy revisions.
     pub const CAPABILITY_ABSENT: i64 = 42_200;
+    /// The agent did not give the input that the app asked for.
+    pub const NO_INPUT: i64 = 42_201;
     /// Apps connect with a WebSocket upgrade.
     pub const UPGRADE_REQUIRED: i64 = 42_600;
     /// The request's headers exceed the size limit.
@@ -319,6 +321,7 @@ mod tests {
             code::TOO_LARGE,
             code::UNSUPPORTED_MEDIA_TYPE,
             code::CAPABILITY_ABSENT,
+            code::NO_INPUT,
             code::UPGRADE_REQUIRED,
             code::HEADERS_TOO_LARGE,
             code::UNAVAILABLE,

@@ -77,13 +77,13 @@ pub fn initialize(request: RawRequest) -> Initialize {
     let requested = requested.and_then(|json| decode_string(json.as_str()));
     let capabilities = params.capabilities.as_ref();
     let capabilities = capabilities.and_then(|json| json.value().ok());
+    let capabilities = capabilities.and_then(Capabilities::declared);
+    let version = negotiate(requested.as_deref());
     Initialize {
         id,
         negotiated: Negotiated {
-            version: negotiate(requested.as_deref()),
-            capabilities: capabilities
-                .and_then(Capabilities::declared)
-                .unwrap_or_default(),
+            version,
+            capabilities: capabilities.unwrap_or_default().in_revision(version),
             client_info: params.client_info.filter(Json::is_object),
         },
     }

@@ -28,7 +28,8 @@
 //!      [`notification::acknowledged`], [`notification::list_changed`] and
 //!      [`notification::resource_updated`] on the stream, and
 //!      [`notification::subscription_ended`] at its end.
-//! 8. While a call runs: [`notification::progress`], [`notification::log`].
+//! 8. While a call runs: [`notification::progress`], [`notification::log`]. If the app asks a
+//!    legacy agent for input: [`rounds::Rounds`].
 //! 9. The answer: [`result::respond`] for any result, the app's or one of ours;
 //!    [`app_error::respond`] for the app's error; an [`outcome::Failure`] where there is none. The text of a response or notification is the
 //!    body of a JSON response, or the data of an event ([`sse`]). A batch's responses go into
@@ -64,6 +65,7 @@ pub mod outcome;
 pub mod params;
 pub mod request;
 pub mod result;
+pub mod rounds;
 mod sentinel;
 pub mod session;
 mod splice;

@@ -113,6 +113,22 @@ fn tagged(params: &Json, subscription: &RequestId) -> Option<Json> {
     Json::trusted(text.into()).ok()
 }
 
+/// `notifications/cancelled` of a request of ours.
+#[must_use]
+pub fn cancelled(id: &str, reason: &str) -> Bytes {
+    let mut params = ObjectWriter::new();
+    params.name("requestId", id).string("reason", reason);
+    notification("notifications/cancelled", &params.finish())
+}
+
+/// `notifications/elicitation/complete` (MCP 2025-11-25 "Elicitation").
+#[must_use]
+pub fn elicitation_complete(elicitation: &str) -> Bytes {
+    let mut params = ObjectWriter::new();
+    params.string("elicitationId", elicitation);
+    notification("notifications/elicitation/complete", &params.finish())
+}
+
 /// `notifications/subscriptions/acknowledged`: the first message of a subscription.
 #[must_use]
 pub fn acknowledged(subscription: &RequestId, honoured: &Filter) -> Bytes {

@@ -4,12 +4,14 @@
 //! outcomes: they are errors ([`super::error`]).
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::error::{RpcError, code, shorten};
 use super::method::Method;
+use super::version::Version;
 use crate::json::Json;
 
 /// The `_meta` key of the outcome.
@@ -28,8 +30,10 @@ pub enum Outcome {
     Timeout,
     /// The app was lost while the call ran; it may have run.
     Unknown,
-    /// The app asks for what the agent did not declare.
+    /// The app asks for what the agent did not declare, or cannot be asked for.
     MissingCapability,
+    /// The agent did not give what the app asked for; the app ran until then.
+    NoInput,
 }
 
 impl Outcome {
@@ -42,6 +46,7 @@ impl Outcome {
             Outcome::Timeout => "timeout",
             Outcome::Unknown => "unknown",
             Outcome::MissingCapability => "missing_capability",
+            Outcome::NoInput => "no_input",
         }
     }
 
@@ -52,6 +57,7 @@ impl Outcome {
             Outcome::Timeout => code::TIMED_OUT,
             Outcome::Unknown => code::OUTCOME_UNKNOWN,
             Outcome::MissingCapability => code::CAPABILITY_ABSENT,
+            Outcome::NoInput => code::NO_INPUT,
         }
     }
 }
@@ -166,6 +172,60 @@ impl Failure {
         )
     }
 
+    /// The revision that the agent speaks has no way to ask for this.
+    #[must_use]
+    pub fn cannot_be_asked(what: &str, version: Version) -> Failure {
+        Failure::new(
+            Outcome::MissingCapability,
+            format!(
+                "The application needs input that this agent cannot be asked for (MCP {} has no \
+                 way for {what}), so the call did not complete.",
+                version.as_str()
+            ),
+        )
+    }
+
+    /// The answer to the request is no event stream, on which alone a legacy agent can be asked.
+    #[must_use]
+    pub fn no_stream() -> Failure {
+        Failure::new(
+            Outcome::MissingCapability,
+            "The application needs input, which an agent can be asked for on an event stream \
+             alone, so the call did not complete. Call again by itself, not in a batch, and accept \
+             text/event-stream.",
+        )
+    }
+
+    /// The agent did not answer a request for input within its time.
+    #[must_use]
+    pub fn no_input_within(time: Duration) -> Failure {
+        no_input(&format!("no answer came within {} s", time.as_secs()))
+    }
+
+    /// The agent's answer to a request for input is an error, or not valid.
+    #[must_use]
+    pub fn input_refused(method: &str, why: &str) -> Failure {
+        no_input(&format!("the agent was asked by {method}, and {why}"))
+    }
+
+    /// The agent's answers are larger than a call may be.
+    #[must_use]
+    pub fn input_too_large() -> Failure {
+        no_input("the agent's answers are too large to be handed on")
+    }
+
+    /// The app goes on asking.
+    #[must_use]
+    pub fn too_many_rounds() -> Failure {
+        no_input("it asked more often than one call may")
+    }
+
+    /// Whoever asked the agent stops, or too many agents are being asked.
+    #[must_use]
+    pub fn not_asked(retry_after_ms: u64) -> Failure {
+        no_input("the agent cannot be asked at the moment").retry_after(retry_after_ms)
+    }
+
     fn new(outcome: Outcome, text: impl Into<Cow<'static, str>>) -> Failure {
         Failure {
             outcome,
@@ -212,6 +272,16 @@ impl Failure {
     }
 }
 
+fn no_input(why: &str) -> Failure {
+    Failure::new(
+        Outcome::NoInput,
+        format!(
+            "The application asked for input and did not get it ({why}), so the call did not \
+             complete. What it did before it asked may stand: check before calling again."
+        ),
+    )
+}
+
 /// The app as the model may call it. The name comes from the app: it is quoted, without control
 /// characters, and not at length.
 fn named(app: Option<&str>) -> String {
@@ -226,6 +296,18 @@ fn named(app: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn expect(failure: &Failure, outcome: &str, retry: Option<u64>, words: &str) {
+        let Reply::Result(result) = failure.to_answer(Method::CallTool) else {
+            panic!("tools/call has isError");
+        };
+        let result: Value = result.value().unwrap();
+        assert_eq!(result["isError"], true);
+        assert_eq!(result["_meta"][OUTCOME_KEY], outcome);
+        assert_eq!(result["_meta"][RETRY_AFTER_KEY].as_u64(), retry);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(words), "{text}");
+    }
 
     #[test]
     fn a_tool_error_says_what_to_do_and_programs_can_tell_why() {
@@ -264,15 +346,45 @@ mod tests {
                 "(roots, sampling)",
             ),
         ] {
-            let Reply::Result(result) = failure.to_answer(Method::CallTool) else {
-                panic!("tools/call has isError");
-            };
-            let result: Value = result.value().unwrap();
-            assert_eq!(result["isError"], true);
-            assert_eq!(result["_meta"][OUTCOME_KEY], outcome);
-            assert_eq!(result["_meta"][RETRY_AFTER_KEY].as_u64(), retry);
-            let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(text.contains(words), "{text}");
+            expect(&failure, outcome, retry, words);
+        }
+    }
+
+    #[test]
+    fn what_was_not_given_or_cannot_be_asked_for_is_told_as_well() {
+        for (failure, outcome, retry, words) in [
+            (
+                Failure::cannot_be_asked("elicitation", Version::V2025_03_26),
+                "missing_capability",
+                None,
+                "MCP 2025-03-26 has no way for elicitation",
+            ),
+            (
+                Failure::no_stream(),
+                "missing_capability",
+                None,
+                "text/event-stream",
+            ),
+            (
+                Failure::no_input_within(Duration::from_secs(600)),
+                "no_input",
+                None,
+                "within 600 s",
+            ),
+            (
+                Failure::input_refused("roots/list", "it answered with the error -1"),
+                "no_input",
+                None,
+                "by roots/list, and it answered",
+            ),
+            (
+                Failure::not_asked(1_000),
+                "no_input",
+                Some(1_000),
+                "at the moment",
+            ),
+        ] {
+            expect(&failure, outcome, retry, words);
         }
     }
 

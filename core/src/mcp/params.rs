@@ -37,6 +37,10 @@ pub struct Params {
     pub client_info: Option<Json>,
     /// `notifications`: of `subscriptions/listen`.
     pub notifications: Option<Json>,
+    /// `inputResponses`: of a call that follows on a request for input.
+    pub input_responses: Option<Json>,
+    /// `requestState`: of the same.
+    pub request_state: Option<Json>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +70,10 @@ struct Members<'a> {
     client_info: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     notifications: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    request_state: Option<&'a RawValue>,
 }
 
 impl Params {
@@ -90,6 +98,8 @@ impl Params {
             capabilities: part(members.capabilities),
             client_info: part(members.client_info),
             notifications: part(members.notifications),
+            input_responses: part(members.input_responses),
+            request_state: part(members.request_state),
             raw: raw.clone(),
         })
     }
@@ -118,6 +128,8 @@ mod tests {
             r#"{"name":"a","n\u0061me":"b"}"#,
             r#"{"arguments":{},"arguments":{}}"#,
             r#"{"requestId":1,"requestId":2}"#,
+            r#"{"inputResponses":{},"inputResponses":{}}"#,
+            r#"{"requestState":"a","requestState":"b"}"#,
         ] {
             assert_eq!(read(text).unwrap_err().code, -32_600, "{text}");
         }

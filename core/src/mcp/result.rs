@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::body;
 use super::convert::{self, ToolResult};
@@ -15,6 +15,7 @@ use super::message::string;
 use super::method::Method;
 use super::outcome::{Failure, Reply};
 use super::request::Request;
+use super::rounds::asked::{self, Asked, INPUT_REQUIRED};
 use super::splice::Splice;
 use super::version::Era;
 use crate::json::{self, Text};
@@ -38,19 +39,22 @@ pub fn respond(
     let refuse = |error| request.refuse(error);
     let text = Text::new(result.into()).map_err(|error| refuse(fault(&error)))?;
     let members: Members<'_> = text.read().map_err(|error| refuse(fault(&error)))?;
-    if members.asks() {
-        check_input_requests(&text, &members, request).map_err(refuse)?;
+    let asked = members.asked(&text).map_err(refuse)?;
+    if let Some(asked) = &asked {
+        check_input_requests(asked, request).map_err(refuse)?;
     }
-    match request.era() {
-        Era::Modern => Ok(stamp(&text, &members, request, rest)),
-        Era::Legacy if members.asks() => {
-            let required = Value::Object(required_for(&text, &members).map_err(refuse)?);
+    match (request.era(), asked) {
+        // Whoever carries the call of a legacy agent asks it ([`super::rounds`]): what comes here
+        // could not be asked for.
+        (Era::Legacy, Some(asked)) => {
+            let required = Value::Object(asked.required());
             match Failure::missing_capability(&required).to_answer(request.method) {
                 Reply::Result(result) => Ok(body::result(&request.id, result.as_str())),
                 Reply::Error(error) => Err(refuse(error)),
             }
         }
-        Era::Legacy if request.method == Method::CallTool => {
+        (Era::Modern, _) => Ok(stamp(&text, &members, request, rest)),
+        (Era::Legacy, None) if request.method == Method::CallTool => {
             let result = ToolResult {
                 text: &text,
                 content: members.content,
@@ -60,13 +64,13 @@ pub fn respond(
             let result = result.map_err(|error| refuse(fault(&error)))?;
             Ok(body::result(&request.id, &result))
         }
-        Era::Legacy if request.method == Method::GetPrompt => {
+        (Era::Legacy, None) if request.method == Method::GetPrompt => {
             let result = text.as_str().trim_ascii();
             let result = convert::prompt_result(result, members.messages, request.version);
             let result = result.map_err(|error| refuse(fault(&error)))?;
             Ok(body::result(&request.id, &result))
         }
-        Era::Legacy => Ok(body::result(&request.id, text.as_str().trim_ascii())),
+        (Era::Legacy, None) => Ok(body::result(&request.id, text.as_str().trim_ascii())),
     }
 }
 
@@ -89,6 +93,8 @@ struct Members<'a> {
     #[serde(borrow, default, deserialize_with = "json::present")]
     input_requests: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
+    request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
     content: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     structured_content: Option<&'a RawValue>,
@@ -98,7 +104,14 @@ struct Members<'a> {
 
 impl Members<'_> {
     fn asks(&self) -> bool {
-        self.result_type.and_then(string).as_deref() == Some("input_required")
+        self.result_type.and_then(string).as_deref() == Some(INPUT_REQUIRED)
+    }
+
+    fn asked(&self, text: &Text) -> Result<Option<Asked>, RpcError> {
+        if !self.asks() {
+            return Ok(None);
+        }
+        Asked::read(text, self.input_requests, self.request_state).map(Some)
     }
 }
 
@@ -177,75 +190,16 @@ fn lacks_server_info(meta: &RawValue) -> bool {
 
 /// Refuses a request for input as a whole, if the method's answers may not ask, or if a modern
 /// agent did not declare one of the things that are asked for (MCP "Multi Round-Trip Requests").
-fn check_input_requests(
-    text: &Text,
-    members: &Members<'_>,
-    request: &Request,
-) -> Result<(), RpcError> {
+fn check_input_requests(asked: &Asked, request: &Request) -> Result<(), RpcError> {
     if !request.method.may_ask() {
-        return Err(RpcError::app_fault(
-            "The application asked for input in answer to a method that does not allow it",
-        ));
+        return Err(asked::not_allowed());
     }
-    let required = required_for(text, members)?;
-    match request.capabilities.missing(&required) {
+    match request.capabilities.missing(&asked.required()) {
         Some(missing) if request.era() == Era::Modern => {
             Err(RpcError::missing_capability(&missing))
         }
         _ => Ok(()),
     }
-}
-
-/// The client capabilities that the requests for input need together.
-fn required_for(text: &Text, members: &Members<'_>) -> Result<Map<String, Value>, RpcError> {
-    #[derive(Deserialize)]
-    struct InputRequest<'a> {
-        method: String,
-        #[serde(borrow, default)]
-        params: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
-        #[serde(borrow, default)]
-        mode: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        tools: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        tool_choice: Option<&'a RawValue>,
-    }
-    let unknown = || RpcError::app_fault("The application asked for input that MCP does not have");
-    let mut required = Map::new();
-    let Some(requests) = members.input_requests else {
-        return Ok(required);
-    };
-    let requests = text.part(requests);
-    for (_, raw) in requests.members().map_err(|_| unknown())? {
-        let raw = requests.part(raw);
-        let asked: InputRequest<'_> = raw.read().map_err(|_| unknown())?;
-        let params = asked.params.map(|params| raw.part(params));
-        let params: Params<'_> = match &params {
-            Some(params) => params.read().map_err(|_| unknown())?,
-            None => Params::default(),
-        };
-        let (name, part) = match asked.method.as_str() {
-            "roots/list" => ("roots", None),
-            "sampling/createMessage" => {
-                let tools = params.tools.is_some() || params.tool_choice.is_some();
-                ("sampling", tools.then_some("tools"))
-            }
-            "elicitation/create" => match params.mode.and_then(string).as_deref() {
-                Some("url") => ("elicitation", Some("url")),
-                _ => ("elicitation", Some("form")),
-            },
-            _ => return Err(unknown()),
-        };
-        let entry = required.entry(name).or_insert_with(|| json!({}));
-        if let Some(part) = part {
-            entry[part] = json!({});
-        }
-    }
-    Ok(required)
 }
 
 #[cfg(test)]

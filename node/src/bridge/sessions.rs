@@ -44,22 +44,28 @@ pub(super) async fn cancel_request(
     let client_id = client_id(&request.client_id)?;
     let request_id = Json::parse(request.request_id)
         .map_err(|_| Status::invalid_argument("the request id is no JSON"))?;
-    let at = match places::find(node, &client_id, Some(&request.session_id), ALL_REACHABLE).await {
+    let keep = node.timings.early_cancel;
+    let place = places::find(node, &client_id, Some(&request.session_id), ALL_REACHABLE).await;
+    let origin = Origin {
+        session: request.session_id,
+        request_id,
+    };
+    // Between two rounds nobody can say whether the call waits for input or is on its way: both
+    // are told.
+    if matches!(place, Place::Here(_) | Place::Absent(..) | Place::Unknown) {
+        node.answers.cancel(&client_id, &origin, keep);
+    }
+    let at = match place {
         Place::Here(holding) => {
             holding
                 .connection
-                .cancel_request(&request.session_id, &request_id);
+                .cancel_request(&origin.session, &origin.request_id);
             At::Accepted(Accepted {})
         }
         Place::SessionEnded => At::SessionEnded(SessionEnded {}),
         Place::Elsewhere(elsewhere) => At::Elsewhere(elsewhere),
         Place::Absent(..) | Place::Unknown => {
             // The call waits for the app here, or is on its way.
-            let origin = Origin {
-                session: request.session_id,
-                request_id,
-            };
-            let keep = node.timings.early_cancel;
             node.waiting.cancel(&client_id, origin, keep);
             At::Accepted(Accepted {})
         }
@@ -235,6 +241,7 @@ pub(super) async fn end_session(
             {
                 Ok(()) => {
                     node.registry.end_session(&client_id, session);
+                    node.answers.end_session(&client_id, session);
                     At::Accepted(Accepted {})
                 }
                 Err(error) => {

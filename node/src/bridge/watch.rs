@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clientmcp_core::ids::{Incarnation, MemberId};
+use clientmcp_core::ids::{ClientId, Incarnation, MemberId};
 use clientmcp_proto::v1::absent::Why;
 use clientmcp_proto::v1::watch_event::Event;
 use clientmcp_proto::v1::{
@@ -23,7 +23,7 @@ use crate::asking::FRESH;
 use crate::limits;
 use crate::lookout::Lookout;
 use crate::places::{self, Place};
-use crate::registry::{Presence, StreamEnd, Watching};
+use crate::registry::{Presence, SessionWasEnded, StreamEnd, Watching};
 use crate::state::NodeState;
 
 /// Begins to watch.
@@ -34,21 +34,16 @@ pub(super) fn watch(node: Arc<NodeState>, request: &WatchRequest) -> Result<Even
     let Ok(watching) = node.registry.watch(&client_id, session, uris) else {
         return Ok(only(Event::SessionEnded(SessionEnded {})));
     };
-    let lookout = node.lookouts.of(&client_id);
-    let watcher = Watcher {
+    let session = session.map(str::to_owned);
+    let unreachable = super::unreachable(&request.unreachable);
+    let watcher = Watcher::new(
         node,
-        session: session.map(str::to_owned),
-        unreachable: super::unreachable(&request.unreachable),
+        &client_id,
+        session,
         watching,
-        told: None,
-        connected: None,
-        gap: request.resumed,
-        quiet_since: Instant::now(),
-        age: FRESH,
-        looks: lookout.looks(),
-        lookout,
-        is_over: false,
-    };
+        unreachable,
+        request.resumed,
+    );
     let events = stream::unfold(watcher, |mut watcher| async {
         let event = watcher.next().await?;
         let event = WatchEvent { event: Some(event) };
@@ -67,7 +62,8 @@ fn only(event: Event) -> Events {
     Box::pin(stream::iter([Ok(event)]))
 }
 
-struct Watcher {
+/// Sees where a client ID is.
+pub(super) struct Watcher {
     node: Arc<NodeState>,
     session: Option<String>,
     unreachable: Vec<(MemberId, Incarnation)>,
@@ -99,8 +95,53 @@ enum Wake {
 }
 
 impl Watcher {
-    /// The next event; `None` after the last one.
-    async fn next(&mut self) -> Option<Event> {
+    /// Sees where a client ID is on behalf of a session, and is none of its streams.
+    pub(super) fn of_whereabouts(
+        node: Arc<NodeState>,
+        client_id: &ClientId,
+        session: String,
+        unreachable: Vec<(MemberId, Incarnation)>,
+    ) -> Result<Self, SessionWasEnded> {
+        node.registry.connection(client_id, Some(&session))?;
+        let watching = node.registry.watch(client_id, None, Vec::new())?;
+        let session = Some(session);
+        Ok(Self::new(
+            node,
+            client_id,
+            session,
+            watching,
+            unreachable,
+            false,
+        ))
+    }
+
+    fn new(
+        node: Arc<NodeState>,
+        client_id: &ClientId,
+        session: Option<String>,
+        watching: Watching,
+        unreachable: Vec<(MemberId, Incarnation)>,
+        gap: bool,
+    ) -> Self {
+        let lookout = node.lookouts.of(client_id);
+        Self {
+            node,
+            session,
+            unreachable,
+            watching,
+            told: None,
+            connected: None,
+            gap,
+            quiet_since: Instant::now(),
+            age: FRESH,
+            looks: lookout.looks(),
+            lookout,
+            is_over: false,
+        }
+    }
+
+    /// The next event; `None` after the last one. May be dropped and asked again.
+    pub(super) async fn next(&mut self) -> Option<Event> {
         if self.is_over {
             return None;
         }

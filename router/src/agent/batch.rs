@@ -9,7 +9,7 @@ use clientmcp_core::mcp::session::Session;
 use futures_util::future::join_all;
 use http::StatusCode;
 
-use super::{Asking, legacy};
+use super::{Asking, input, legacy};
 use crate::answer::Answer;
 use crate::body::Response;
 use crate::refusal;
@@ -45,6 +45,11 @@ async fn answer_entry(asking: &Asking, session: &Session, entry: Entry) -> Optio
             }
             None
         }
-        Entry::Response(_) => None,
+        Entry::Response(response) => {
+            if let Err(error) = input::answer(asking, session, &response).await {
+                tracing::debug!(code = error.code, "an answer in a batch was not delivered");
+            }
+            None
+        }
     }
 }

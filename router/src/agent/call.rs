@@ -6,15 +6,15 @@ use clientmcp_core::mcp::call;
 use clientmcp_core::mcp::request::Request;
 
 use super::Asking;
-use crate::calls::Call;
+use crate::order::Order;
 
-/// The call that a request asks for. It is checked against the registration of the moment at
-/// which it is sent.
-pub(super) fn of(asking: &Asking, request: &Arc<Request>) -> Call {
+/// What a request asks of the app. It is checked against the registration of the moment at which
+/// it is sent.
+pub(super) fn of(asking: &Asking, request: &Arc<Request>) -> Arc<Order> {
     let headers = asking.headers.clone();
     let check = Box::new(move |request: &Request, offer: &_| call::check(request, &headers, offer));
     let share = asking.share.clone();
-    Call::new(
+    Order::new(
         &asking.gateway,
         &asking.grant,
         request.clone(),

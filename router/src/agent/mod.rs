@@ -5,6 +5,7 @@
 mod batch;
 mod call;
 mod get_stream;
+mod input;
 mod legacy;
 mod listen;
 mod lists;
@@ -98,8 +99,8 @@ async fn post(
             legacy::notice(&asking, &session, notice).await?;
             Ok(refusal::accepted())
         }
-        Inbound::Response(session, _) => {
-            legacy::check_session(&asking, &session).await?;
+        Inbound::Response(session, response) => {
+            input::answer(&asking, &session, &response).await?;
             Ok(refusal::accepted())
         }
     }
@@ -114,8 +115,7 @@ impl Asking {
         if let Some(answer) = self.answer_here(&request).await {
             return Ok(respond::deliver(answer, self.accept));
         }
-        let call = call::of(self, &request);
-        Ok(respond::respond(&self.gateway, call, request, self.accept).await)
+        Ok(respond::respond(call::of(self, &request), self.accept).await)
     }
 
     /// The answer to one request of a batch; `None` if there is none.
@@ -123,7 +123,7 @@ impl Asking {
         if let Some(answer) = self.answer_here(&request).await {
             return Some(answer);
         }
-        respond::collect(call::of(self, &request), request).await
+        respond::collect(call::of(self, &request)).await
     }
 
     /// The answer to a request that needs no app; `None` for those that do.

@@ -11,7 +11,7 @@ use super::Call;
 impl Call {
     /// The call as the node gets it; its params travel beside.
     pub(super) fn frame(&self) -> v1::Call {
-        let request = &self.request;
+        let request = &self.order.request;
         let remaining = self.deadline.saturating_duration_since(Instant::now());
         let hash = |kind| {
             let known = self.known.as_ref();
@@ -23,22 +23,22 @@ impl Call {
         let session = request.session.as_ref();
         v1::Call {
             call_id: Bytes::copy_from_slice(self.id.as_bytes()),
-            client_id: self.client_id.to_string(),
+            client_id: self.order.client_id.to_string(),
             method: request.method.as_str().to_owned(),
             params: Bytes::new(),
             params_bytes: 0,
             deadline_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
-            root_id: Bytes::copy_from_slice(self.id.as_bytes()),
-            round: 0,
+            root_id: Bytes::copy_from_slice(self.root_id.as_bytes()),
+            round: self.round,
             attempt: self.delivery.attempt(),
             instance: self.delivery.instance(),
             attach_only: self.delivery.attach_only(),
-            unreachable: self.gateway.placement.unreachable(),
+            unreachable: self.order.gateway.placement.unreachable(),
             tools_hash: hash(Kind::Tools),
             prompts_hash: hash(Kind::Prompts),
             resources_hash: hash(Kind::Resources),
             rest_hash: hash(Kind::Rest),
-            context: self.context.clone(),
+            context: self.order.context.clone(),
             traceparent: request.trace.parent.clone().unwrap_or_default(),
             tracestate: request.trace.state.clone().unwrap_or_default(),
             era: match request.era() {

@@ -126,7 +126,16 @@ impl Bridge {
         &self,
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<T, Silence> {
-        match tokio::time::timeout(self.answer_within, answer).await {
+        self.within_more(Duration::ZERO, answer).await
+    }
+
+    /// The same for an answer that may take so much longer.
+    pub(crate) async fn within_more<T>(
+        &self,
+        more: Duration,
+        answer: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, Silence> {
+        match tokio::time::timeout(self.answer_within + more, answer).await {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(Silence::Status(Box::new(status))),
             Err(_) => Err(Silence::Timeout),

@@ -49,6 +49,10 @@ pub(crate) struct Script {
     /// Where it passes bytes on to, for a router that cannot reach that node.
     pub(crate) relays_to: Option<String>,
     pub(super) watchers: Vec<(String, mpsc::Sender<Result<v1::WatchEvent, Status>>)>,
+    pub(super) waiters: Vec<(
+        v1::AwaitAnswers,
+        mpsc::Sender<Result<v1::AnswersEvent, Status>>,
+    )>,
     pub(super) outboxes: Vec<Outbox<NodeFrame>>,
 }
 
@@ -72,6 +76,7 @@ impl Script {
             attaches: false,
             relays_to: None,
             watchers: Vec::new(),
+            waiters: Vec::new(),
             outboxes: Vec::new(),
         }
     }

@@ -30,6 +30,7 @@ type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
 impl Bridge for Served {
     type LinkStream = Frames;
     type WatchStream = ReceiverStream<Result<v1::WatchEvent, Status>>;
+    type AnswersStream = ReceiverStream<Result<v1::AnswersEvent, Status>>;
 
     async fn link(
         &self,
@@ -165,6 +166,49 @@ impl Bridge for Served {
         Ok(Response::new(v1::EndSessionResponse { at: Some(at) }))
     }
 
+    async fn answer(
+        &self,
+        request: Request<v1::AnswerRequest>,
+    ) -> Result<Response<v1::AnswerResponse>, Status> {
+        use v1::answer_response::At;
+        let request = request.into_inner();
+        let given = v1::answers_event::Event::Answer(v1::GivenAnswer {
+            request_id: request.request_id.clone(),
+            answer: request.answer,
+        });
+        let script = self.0.script.lock().unwrap();
+        for (awaited, waiter) in &script.waiters {
+            let is_his = awaited.session_id == request.session_id;
+            if is_his && awaited.request_ids.contains(&request.request_id) {
+                let _ = waiter.try_send(Ok(answers_event(given.clone())));
+            }
+        }
+        let at = Some(At::Accepted(v1::Accepted {}));
+        Ok(Response::new(v1::AnswerResponse { at }))
+    }
+
+    async fn answers(
+        &self,
+        request: Request<Streaming<v1::AnswersRequest>>,
+    ) -> Result<Response<Self::AnswersStream>, Status> {
+        let mut frames = request.into_inner();
+        let first = frames.message().await?.and_then(|first| first.frame);
+        let Some(v1::answers_request::Frame::Await(awaited)) = first else {
+            return Err(Status::invalid_argument("nothing is awaited"));
+        };
+        let (sender, receiver) = mpsc::channel(16);
+        let awaiting = v1::answers_event::Event::Awaiting(v1::Accepted {});
+        let _ = sender.try_send(Ok(answers_event(awaiting)));
+        let state = self.0.clone();
+        state.script.lock().unwrap().waiters.push((awaited, sender));
+        // The stream ends when the router has heard enough.
+        tokio::spawn(async move {
+            while let Ok(Some(_)) = frames.message().await {}
+            state.script.lock().unwrap().waiters.clear();
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
     async fn displace(
         &self,
         _: Request<v1::DisplaceRequest>,
@@ -184,6 +228,10 @@ impl Bridge for Served {
             store_answers: true,
         }))
     }
+}
+
+fn answers_event(event: v1::answers_event::Event) -> v1::AnswersEvent {
+    v1::AnswersEvent { event: Some(event) }
 }
 
 fn handle(
