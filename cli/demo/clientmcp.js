@@ -28,7 +28,7 @@ var ResourceNotFound = class extends Error {
   name = "ResourceNotFound";
   uri;
   constructor(uri2) {
-    super(`there is no resource ${uri2}`);
+    super(`Resource not found: ${uri2}`);
     this.uri = uri2;
   }
 };

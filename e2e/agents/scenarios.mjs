@@ -1,8 +1,10 @@
 // What every JavaScript agent does against the cluster, and what must come of it.
 //
 // An agent hands in `connect(wire)`, which opens a connection through `wire.fetch` and answers
-// {protocolVersion, listTools, callTool, onToolsChanged, close}. Each scenario prints one line,
-// `ok|FAIL <agent> <mode> <scenario> [detail]`, and compares contents, never mere success.
+// {protocolVersion, listTools, callTool, onToolsChanged, listPrompts, getPrompt, listResources,
+// listTemplates, readResource, complete, onUpdated, close}, and answers what the server asks with
+// ANSWERS. Each scenario prints one line, `ok|FAIL <agent> <mode> <scenario> [detail]`, and compares
+// contents, never mere success.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,6 +14,29 @@ const REASON_LENGTH = 600;
 
 /** How long any wait for the other side may take, in milliseconds. */
 const PATIENCE_MS = 10_000;
+
+const WATCHED = 'test://watched-resource';
+
+const FORMS = {
+  'Who are you?': { email: 'ada@example.com', username: 'ada' },
+  'What is your name?': { name: 'Ada' },
+  'Please confirm': { ok: true },
+  'Step 1: What is your name?': { name: 'Ada' },
+  'Step 2: What is your favorite color?': { color: 'blue' },
+};
+
+/** What the user of each agent says, its model, and its roots; by the method of the request. */
+export const ANSWERS = {
+  'elicitation/create': ({ params: { message } }) => ({ action: 'accept', content: FORMS[message] }),
+  'sampling/createMessage': ({ params: { messages } }) => {
+    const said = [messages[0].content].flat()[0].text;
+    return { role: 'assistant', model: 'none', content: { type: 'text', text: `Yes: ${said}` } };
+  },
+  'roots/list': () => ({ roots: [{ uri: 'file:///ada', name: 'Ada' }] }),
+};
+
+/** What must be declared for them. */
+export const CAPABILITIES = { elicitation: {}, sampling: {}, roots: {} };
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -180,6 +205,62 @@ const scenarios = {
     assert.deepEqual(fixed(end), fixed(start), 'the other tools must stay as they are');
     assert.equal(end.length, start.length, 'two changes must end where they began');
     assert.equal(changes.count, 2, 'one notification for each change');
+  },
+
+  async prompts({ agent, catalogue }) {
+    const prompts = (await agent.listPrompts()).filter(({ name }) => !name.startsWith('test_dynamic_'));
+    assert.deepEqual(prompts.map(({ name }) => name), catalogue.prompts.map(({ name }) => name));
+    assert.deepEqual(prompts[1].arguments, catalogue.prompts[1].arguments);
+    const { messages } = await agent.getPrompt('test_prompt_with_arguments', { arg1: 'ä', arg2: '2' });
+    assert.deepEqual(messages, [{ role: 'user', content: { type: 'text', text: "Prompt with arguments: arg1='ä', arg2='2'" } }]);
+    const image = await agent.getPrompt('test_prompt_with_image', {});
+    assert.deepEqual(image.messages, catalogue.promptResults.test_prompt_with_image.messages);
+    await assert.rejects(agent.getPrompt('no such prompt', {}), /no such prompt/);
+  },
+
+  async resources({ agent, catalogue }) {
+    assert.deepEqual(await agent.listResources(), catalogue.resources);
+    assert.deepEqual(await agent.listTemplates(), catalogue.resourceTemplates);
+    for (const [uri, content] of Object.entries(catalogue.contents)) {
+      const { mimeType } = catalogue.resources.find((resource) => resource.uri === uri);
+      assert.deepEqual(await agent.readResource(uri), [{ uri, mimeType, ...content }]);
+    }
+    const uri = 'test://template/caf%C3%A9/data';
+    const text = '{"id":"café","templateTest":true,"data":"Data for ID: café"}';
+    assert.deepEqual(await agent.readResource(uri), [{ uri, mimeType: 'application/json', text }]);
+    await assert.rejects(agent.readResource('test://no-such'), /Resource not found/);
+  },
+
+  async complete({ agent }) {
+    const prompt = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
+    assert.deepEqual((await agent.complete(prompt, { name: 'arg1', value: 'PAR' })).values, ['paris', 'park', 'party']);
+    const template = { type: 'ref/resource', uri: 'test://template/{id}/data' };
+    assert.deepEqual((await agent.complete(template, { name: 'id', value: '12' })).values, ['12', '123']);
+  },
+
+  async updated({ agent }) {
+    const updates = await agent.onUpdated(WATCHED);
+    const notified = updates.next();
+    const text = await callText(agent, 'test_update_watched_resource');
+    await within(PATIENCE_MS, 'the update', notified);
+    assert.deepEqual(await agent.readResource(WATCHED), [{ uri: WATCHED, mimeType: 'text/plain', text }]);
+  },
+
+  async question({ agent }) {
+    assert.equal(
+      await callText(agent, 'test_elicitation', { message: 'Who are you?' }),
+      'User response: action=accept, content={"email":"ada@example.com","username":"ada"}',
+    );
+    assert.equal(await callText(agent, 'test_sampling', { prompt: 'Well?' }), 'LLM response: Yes: Well?');
+    assert.equal(
+      await callText(agent, 'test_input_required_result_multiple_inputs'),
+      'Name: Ada; Greeting: Yes: Generate a greeting; Roots: 1',
+    );
+    assert.equal(
+      await callText(agent, 'test_input_required_result_multi_round'),
+      'Multi-round complete for Ada who likes blue',
+    );
+    assert.equal(await callText(agent, 'test_input_required_result_request_state'), 'state-ok: requestState validated');
   },
 
   async close({ agent, wire, era }) {

@@ -2,7 +2,9 @@
 
 An agent hands in `connect(wire, url, token)`, an async context manager whose value has
 `protocol_version`, `list_tools()`, `call_tool(name, arguments, on_progress)`,
-`cancellable_call(name, arguments)` and `tools_changed()`. Each scenario prints one line,
+`cancellable_call(name, arguments)`, `tools_changed()`, `list_prompts()`, `get_prompt(name, arguments)`,
+`list_resources()`, `list_templates()`, `read_resource(uri)`, `complete(ref, argument)` and `updated(uri)`, and
+which answers what the server asks with FORMS, `sampled` and ROOTS. Each scenario prints one line,
 `ok|FAIL <agent> <mode> <scenario> [detail]`, and compares contents, never mere success.
 """
 
@@ -19,6 +21,26 @@ PATIENCE_S = 10.0
 
 REASON_LENGTH = 600
 """A failure's text is cut after so many characters."""
+
+
+WATCHED = "test://watched-resource"
+
+FORMS = {
+    "Who are you?": {"email": "ada@example.com", "username": "ada"},
+    "What is your name?": {"name": "Ada"},
+    "Please confirm": {"ok": True},
+    "Step 1: What is your name?": {"name": "Ada"},
+    "Step 2: What is your favorite color?": {"color": "blue"},
+}
+"""What the user of each agent fills in, by the form's message."""
+
+ROOTS = [{"uri": "file:///ada", "name": "Ada"}]
+"""The roots of each agent."""
+
+
+def sampled(text):
+    """What the model of each agent says to a text."""
+    return f"Yes: {text}"
 
 
 class Wire:
@@ -96,9 +118,14 @@ def fixed(tools):
     return [tool for tool in tools if not tool["name"].startswith("test_dynamic_")]
 
 
-async def scenario_list(agent, wire, era):
+def catalogue():
+    """What the fixture app offers."""
     with open(os.environ["FIXTURE_CATALOGUE"], encoding="utf-8") as file:
-        expected = json.load(file)["tools"]
+        return json.load(file)
+
+
+async def scenario_list(agent, wire, era):
+    expected = catalogue()["tools"]
     listed = fixed(await agent.list_tools())
     expect([tool["name"] for tool in listed], [tool["name"] for tool in expected], "names")
     for tool, wanted in zip(listed, expected, strict=True):
@@ -192,6 +219,70 @@ async def scenario_list_changed(agent, wire, era):
         expect(changes.qsize(), 0, "notifications beyond one for each change")
 
 
+async def refused(awaitable, text):
+    """Awaits what must fail with this text."""
+    try:
+        result = await awaitable
+    except Exception as error:
+        check(text in str(error), f"{text!r} is not in {error}")
+    else:
+        raise AssertionError(f"not refused: {result}")
+
+
+async def scenario_prompts(agent, wire, era):
+    known = catalogue()
+    prompts = [prompt for prompt in await agent.list_prompts() if not prompt["name"].startswith("test_dynamic_")]
+    expect(prompts, known["prompts"], "prompts")
+    messages = await agent.get_prompt("test_prompt_with_arguments", {"arg1": "ä", "arg2": "2"})
+    text = "Prompt with arguments: arg1='ä', arg2='2'"
+    expect(messages, [{"role": "user", "content": {"type": "text", "text": text}}], "messages")
+    image = await agent.get_prompt("test_prompt_with_image", {})
+    expect(image, known["promptResults"]["test_prompt_with_image"]["messages"], "image")
+    await refused(agent.get_prompt("no such prompt", {}), "no such prompt")
+
+
+async def scenario_resources(agent, wire, era):
+    known = catalogue()
+    expect(await agent.list_resources(), known["resources"], "resources")
+    expect(await agent.list_templates(), known["resourceTemplates"], "templates")
+    types = {resource["uri"]: resource["mimeType"] for resource in known["resources"]}
+    for uri, content in known["contents"].items():
+        expect(await agent.read_resource(uri), [{"uri": uri, "mimeType": types[uri], **content}], uri)
+    uri = "test://template/caf%C3%A9/data"
+    text = '{"id":"café","templateTest":true,"data":"Data for ID: café"}'
+    expect(await agent.read_resource(uri), [{"uri": uri, "mimeType": "application/json", "text": text}], uri)
+    await refused(agent.read_resource("test://no-such"), "Resource not found")
+
+
+async def scenario_complete(agent, wire, era):
+    prompt = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
+    values = await agent.complete(prompt, {"name": "arg1", "value": "PAR"})
+    expect(values, ["paris", "park", "party"], "of a prompt")
+    template = {"type": "ref/resource", "uri": "test://template/{id}/data"}
+    expect(await agent.complete(template, {"name": "id", "value": "12"}), ["12", "123"], "of a template")
+
+
+async def scenario_updated(agent, wire, era):
+    async with agent.updated(WATCHED) as updates:
+        text = await call_text(agent, "test_update_watched_resource")
+        await asyncio.wait_for(updates.get(), PATIENCE_S)
+        expected = [{"uri": WATCHED, "mimeType": "text/plain", "text": text}]
+        expect(await agent.read_resource(WATCHED), expected, "content")
+
+
+async def scenario_question(agent, wire, era):
+    answer = await call_text(agent, "test_elicitation", {"message": "Who are you?"})
+    content = '{"email":"ada@example.com","username":"ada"}'
+    expect(answer, f"User response: action=accept, content={content}", "form")
+    expect(await call_text(agent, "test_sampling", {"prompt": "Well?"}), "LLM response: Yes: Well?", "sampling")
+    answer = await call_text(agent, "test_input_required_result_multiple_inputs")
+    expect(answer, "Name: Ada; Greeting: Yes: Generate a greeting; Roots: 1", "three at once")
+    answer = await call_text(agent, "test_input_required_result_multi_round")
+    expect(answer, "Multi-round complete for Ada who likes blue", "two rounds")
+    answer = await call_text(agent, "test_input_required_result_request_state")
+    expect(answer, "state-ok: requestState validated", "sealed state")
+
+
 SCENARIOS = {
     "list": scenario_list,
     "call": scenario_call,
@@ -201,6 +292,11 @@ SCENARIOS = {
     "cancel": scenario_cancel,
     "cancel-stream": scenario_cancel_stream,
     "list-changed": scenario_list_changed,
+    "prompts": scenario_prompts,
+    "resources": scenario_resources,
+    "complete": scenario_complete,
+    "updated": scenario_updated,
+    "question": scenario_question,
 }
 
 

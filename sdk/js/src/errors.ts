@@ -43,7 +43,7 @@ export class ResourceNotFound extends Error {
   readonly uri: string;
 
   constructor(uri: string) {
-    super(`there is no resource ${uri}`);
+    super(`Resource not found: ${uri}`);
     this.uri = uri;
   }
 }

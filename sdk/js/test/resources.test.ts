@@ -85,7 +85,7 @@ test("what is not there is said in the agent's revision", async (t) => {
     for (const [uri, named] of [["a:null", "a:null"], ["a:thrown", "a:inner"], ["b:1", "b:1"], ["c:1", "c:1"]] as const) {
       const id = `${uri} ${protocolVersion}`;
       peer.send(callOf(id, "resources/read", { params: { uri }, context: { protocolVersion } }));
-      await peer.expect({ type: "error", id, error: { code, message: `there is no resource ${named}`, data: { uri: named } } });
+      await peer.expect({ type: "error", id, error: { code, message: `Resource not found: ${named}`, data: { uri: named } } });
     }
   }
   assert.deepEqual(h.warnings, []);

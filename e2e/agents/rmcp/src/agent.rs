@@ -1,4 +1,8 @@
 //! One connection of rmcp, in the words of the scenarios.
+#![expect(
+    deprecated,
+    reason = "sampling, roots and subscribing are what older revisions have"
+)]
 
 use std::{
     mem,
@@ -11,29 +15,33 @@ use rmcp::{
     ClientHandler,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest,
-        ProgressNotificationParam, ProtocolVersion, ServerNotification, ServerResult,
-        SubscriptionFilter, Tool,
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+        ErrorData, GetPromptRequestParams, ListRootsResult, ProgressNotificationParam,
+        ProtocolVersion, ReadResourceRequestParams, ResourceUpdatedNotificationParam,
+        ServerNotification, ServerResult, SubscribeRequestParams, SubscriptionFilter, Tool,
     },
     service::{
         ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions,
-        RequestHandle, RoleClient, RunningService, Subscription,
+        RequestContext, RequestHandle, RoleClient, RunningService, Subscription,
     },
     transport::streamable_http_client::{
         StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
     },
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    Era,
+    Era, answers,
     wire::{RecordingClient, Wire},
 };
 
-/// Collects what the server tells unasked.
+/// Collects what the server tells unasked, and answers what it asks.
 struct Listener {
     progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
     changes: mpsc::UnboundedSender<()>,
+    updates: mpsc::UnboundedSender<()>,
 }
 
 impl ClientHandler for Listener {
@@ -53,11 +61,53 @@ impl ClientHandler for Listener {
         let _ = self.changes.send(());
     }
 
+    async fn on_resource_updated(
+        &self,
+        _: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.updates.send(());
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        as_type(answers::form(&as_json(&request)))
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        as_type(answers::sample(&as_json(&request)))
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        as_type(answers::roots())
+    }
+
     fn get_info(&self) -> ClientConfig {
         let mut config = ClientConfig::default();
         config.client_info.name = "e2e-rmcp".to_owned();
+        config.capabilities = as_type(answers::capabilities()).expect("they are well formed");
         config
     }
+}
+
+/// As it was on the wire.
+fn as_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("it came as JSON")
+}
+
+fn as_type<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// A connection.
@@ -65,7 +115,9 @@ pub(crate) struct Agent {
     service: RunningService<RoleClient, Listener>,
     progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
     changes: mpsc::UnboundedReceiver<()>,
+    updates: mpsc::UnboundedReceiver<()>,
     subscription: Option<Subscription>,
+    watch: Option<Subscription>,
 }
 
 impl Agent {
@@ -94,17 +146,21 @@ impl Agent {
         let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(token);
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let progress = Arc::<Mutex<_>>::default();
-        let (sender, changes) = mpsc::unbounded_channel();
+        let (changed, changes) = mpsc::unbounded_channel();
+        let (updated, updates) = mpsc::unbounded_channel();
         let listener = Listener {
             progress: Arc::clone(&progress),
-            changes: sender,
+            changes: changed,
+            updates: updated,
         };
         let service = listener.serve_with_lifecycle(transport, lifecycle).await?;
         Ok(Self {
             service,
             progress,
             changes,
+            updates,
             subscription: None,
+            watch: None,
         })
     }
 
@@ -161,6 +217,95 @@ impl Agent {
         ))
     }
 
+    /// Calls a tool that may ask; answers what it asks.
+    pub(crate) async fn call_that_asks(
+        &self,
+        name: &str,
+        arguments: &Value,
+    ) -> anyhow::Result<CallToolResult> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        Ok(self.service.call_tool(params).await?)
+    }
+
+    /// All prompts, in the server's order.
+    pub(crate) async fn list_prompts(&self) -> anyhow::Result<Value> {
+        Ok(as_json(&self.service.peer().list_all_prompts().await?))
+    }
+
+    /// A prompt's messages.
+    pub(crate) async fn prompt(&self, name: &str, arguments: &Value) -> anyhow::Result<Value> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = arguments.as_object().cloned();
+        let result = self.service.peer().get_prompt(params).await?;
+        Ok(as_json(&result.messages))
+    }
+
+    /// All resources, in the server's order.
+    pub(crate) async fn list_resources(&self) -> anyhow::Result<Value> {
+        Ok(as_json(&self.service.peer().list_all_resources().await?))
+    }
+
+    /// All resource templates, in the server's order.
+    pub(crate) async fn list_templates(&self) -> anyhow::Result<Value> {
+        let templates = self.service.peer().list_all_resource_templates().await?;
+        Ok(as_json(&templates))
+    }
+
+    /// A resource's contents.
+    pub(crate) async fn read(&self, uri: &str) -> anyhow::Result<Value> {
+        let params = ReadResourceRequestParams::new(uri);
+        let result = self.service.peer().read_resource(params).await?;
+        Ok(as_json(&result.contents))
+    }
+
+    /// Values for an argument of a prompt.
+    pub(crate) async fn complete_argument(
+        &self,
+        prompt: &str,
+        argument: &str,
+        value: &str,
+    ) -> anyhow::Result<Vec<String>> {
+        let peer = self.service.peer();
+        Ok(peer.complete_prompt_simple(prompt, argument, value).await?)
+    }
+
+    /// Values for a variable of a resource template.
+    pub(crate) async fn complete_variable(
+        &self,
+        template: &str,
+        variable: &str,
+        value: &str,
+    ) -> anyhow::Result<Vec<String>> {
+        let peer = self.service.peer();
+        Ok(peer
+            .complete_resource_simple(template, variable, value)
+            .await?)
+    }
+
+    /// Begins to watch a resource.
+    pub(crate) async fn watch(&mut self, uri: &str, era: Era) -> anyhow::Result<()> {
+        let peer = self.service.peer();
+        if era == Era::Modern {
+            let filter = SubscriptionFilter::builder().resource_subscription(uri);
+            self.watch = Some(peer.listen(filter.build()).await?);
+        } else {
+            peer.subscribe(SubscribeRequestParams::new(uri)).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the watched resource has changed.
+    pub(crate) async fn updated(&mut self) -> anyhow::Result<()> {
+        let Some(watch) = &mut self.watch else {
+            return self.updates.recv().await.context("the connection is over");
+        };
+        match watch.next().await? {
+            Some(ServerNotification::ResourceUpdatedNotification(_)) => Ok(()),
+            other => bail!("the subscription gave {other:?}"),
+        }
+    }
+
     /// Begins to listen for changes of the tool list, where the era asks for that.
     pub(crate) async fn watch_tools(&mut self, era: Era) -> anyhow::Result<()> {
         if era == Era::Modern {
@@ -195,7 +340,10 @@ impl Agent {
 
     /// Ends the subscription and the connection.
     pub(crate) async fn close(mut self) -> anyhow::Result<()> {
-        if let Some(mut subscription) = self.subscription.take() {
+        for mut subscription in [self.subscription.take(), self.watch.take()]
+            .into_iter()
+            .flatten()
+        {
             subscription.cancel().await?;
         }
         self.service.cancel().await?;

@@ -5,6 +5,8 @@
 //! Each scenario prints one line, `ok|FAIL <agent> <mode> <scenario> [detail]`.
 
 mod agent;
+mod answers;
+mod offers;
 mod scenarios;
 mod wire;
 

@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::{
     Era,
     agent::Agent,
+    offers,
     wire::{Answer, Wire},
 };
 
@@ -22,7 +23,7 @@ use crate::{
 const REASON_LENGTH: usize = 600;
 
 /// How long any wait for the other side may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a scenario may take.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(60);
@@ -96,6 +97,17 @@ pub(crate) async fn run(mode: &str, era: Era, url: &str, token: &str) -> anyhow:
         .scenario("list-changed", list_changed(&mut agent, &wire, era))
         .await;
     report
+        .scenario("prompts", offers::prompts(&agent, &catalogue))
+        .await;
+    report
+        .scenario("resources", offers::resources(&agent, &catalogue))
+        .await;
+    report.scenario("complete", offers::complete(&agent)).await;
+    report
+        .scenario("updated", offers::updated(&mut agent, era))
+        .await;
+    report.scenario("question", offers::question(&agent)).await;
+    report
         .scenario("close", async {
             timeout(PATIENCE, agent.close()).await??;
             ensure!(
@@ -109,7 +121,7 @@ pub(crate) async fn run(mode: &str, era: Era, url: &str, token: &str) -> anyhow:
     Ok(report.passed)
 }
 
-fn expect<T: PartialEq + std::fmt::Debug>(
+pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
     actual: &T,
     expected: &T,
     what: &str,
@@ -122,7 +134,7 @@ fn expect<T: PartialEq + std::fmt::Debug>(
 }
 
 /// The one text item of a tool result.
-fn text_of(result: &CallToolResult) -> anyhow::Result<String> {
+pub(crate) fn text_of(result: &CallToolResult) -> anyhow::Result<String> {
     match result.content.as_slice() {
         [item] => Ok(item
             .as_text()
@@ -134,7 +146,11 @@ fn text_of(result: &CallToolResult) -> anyhow::Result<String> {
 }
 
 /// Calls a tool that must succeed and gives its one text.
-async fn call_text(agent: &Agent, name: &str, arguments: Value) -> anyhow::Result<String> {
+pub(crate) async fn call_text(
+    agent: &Agent,
+    name: &str,
+    arguments: Value,
+) -> anyhow::Result<String> {
     let (result, _) = agent.call(name, &arguments).await?;
     ensure!(
         result.is_error != Some(true),
