@@ -75,6 +75,7 @@ pub struct Deployment {
     /// Routers `r1` and `r2`.
     pub routers: Vec<MemberProcess>,
     secret_file: PathBuf,
+    log: String,
     /// Last: the logs go when nobody writes them any more.
     folder: Folder,
 }
@@ -91,14 +92,15 @@ impl Deployment {
             nodes: Vec::new(),
             routers: Vec::new(),
             secret_file: folder.write("secret", SECRET),
+            log: log.to_owned(),
             folder,
         };
         for name in ["n1", "n2", "n3"] {
-            let node = deployment.start_member("node", name, log);
+            let node = deployment.start_member("node", name);
             deployment.nodes.push(node);
         }
         for name in ["r1", "r2"] {
-            let router = deployment.start_member("router", name, log);
+            let router = deployment.start_member("router", name);
             deployment.routers.push(router);
         }
         for member in deployment.nodes.iter_mut().chain(&mut deployment.routers) {
@@ -187,8 +189,25 @@ impl Deployment {
         router.expect("a router runs")
     }
 
-    fn start_member(&self, role: &str, name: &str, log: &str) -> MemberProcess {
-        let [addr, admin, public] = [free_address(), free_address(), free_address()];
+    /// Starts a node that was killed again, under its name and at its addresses. It need not be
+    /// ready when this returns.
+    pub fn start_again(&mut self, node: usize) {
+        let MemberProcess {
+            addr,
+            admin,
+            public,
+            ..
+        } = self.nodes[node];
+        let name = format!("n{}", node + 1);
+        self.nodes[node] = self.start_member_at("node", &name, [addr, admin, public]);
+    }
+
+    fn start_member(&self, role: &str, name: &str) -> MemberProcess {
+        self.start_member_at(role, name, [free_address(), free_address(), free_address()])
+    }
+
+    fn start_member_at(&self, role: &str, name: &str, at: [SocketAddr; 3]) -> MemberProcess {
+        let [addr, admin, public] = at;
         let mut command = self.member_command(role);
         if role == "node" {
             let url = format!("ws://{public}/v1/connect");
@@ -202,7 +221,7 @@ impl Deployment {
             "--admin-listen",
             &admin.to_string(),
             "--log",
-            log,
+            &self.log,
         ]);
         let process = Process::start(name, &mut command, self.folder.path());
         MemberProcess {

@@ -113,8 +113,12 @@ impl RawApp {
     /// # Panics
     /// If nothing does.
     pub async fn next(&mut self) -> Incoming {
+        soon("something on the app's socket", self.heard()).await
+    }
+
+    async fn heard(&mut self) -> Incoming {
         loop {
-            match soon("something on the app's socket", self.socket.next()).await {
+            match self.socket.next().await {
                 Some(Ok(Frame::Text(text))) => {
                     return Incoming::Message(Message(text.as_str().to_owned()));
                 }
@@ -140,16 +144,24 @@ impl RawApp {
         }
     }
 
-    /// The next call. What is said of watched resources before it does not matter.
+    /// The next call.
+    ///
+    /// # Panics
+    /// As [`RawApp::awaited`].
+    pub async fn call(&mut self) -> Message {
+        self.awaited("call").await
+    }
+
+    /// The next message of this kind. What is said of watched resources before it does not matter.
     ///
     /// # Panics
     /// If something else comes.
-    pub async fn call(&mut self) -> Message {
+    pub async fn awaited(&mut self, kind: &str) -> Message {
         loop {
             match self.next().await {
+                Incoming::Message(message) if message.kind() == kind => return message,
                 Incoming::Message(message) if message.kind() == "subscriptions" => {}
-                Incoming::Message(message) if message.kind() == "call" => return message,
-                other => panic!("no call, but {other:?}"),
+                other => panic!("no {kind}, but {other:?}"),
             }
         }
     }

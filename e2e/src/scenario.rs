@@ -153,10 +153,13 @@ async fn sum(members: impl Iterator<Item = SocketAddr>, metric: &str) -> f64 {
     sum
 }
 
-/// Short enough not to wait for, long enough not to be reached by chance on a busy machine.
+/// Short enough not to wait for, long enough not to be reached by chance on a busy machine. One
+/// that stands still for seconds must lose no process of the cluster: raw apps do not come back.
 fn short_timings() -> Timings {
     let ms = Duration::from_millis;
     Timings {
+        lease: ms(60_000),
+        probe_timeout: ms(60_000),
         stream_after: ms(300),
         stream_comment: ms(300),
         grace: ms(500),

@@ -98,8 +98,17 @@ async fn a_change_over_a_nodes_death_is_told_once() {
     modern.message().await;
 
     let killed = holder(&scenario).await;
-    drop(scenario.cluster.take_node(killed));
-    drop(app);
+    let killed = scenario.cluster.take_node(killed);
+    let watches = async |scenario: &Scenario| {
+        let watches = r#"clientmcp_node_requests_total{method="watch""#;
+        scenario.of_nodes(watches).await
+    };
+    let before = watches(&scenario).await;
+    drop((killed, app));
+    until("both streams are fed by others", async || {
+        watches(&scenario).await >= before + 2.0
+    })
+    .await;
     // The same tools are no change. What comes next is, once; and then another one.
     let mut app = connect(&scenario, 2, &["a"]).await;
     for tools in [&["a", "b"][..], &["c"]] {

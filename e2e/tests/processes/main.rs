@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod failures;
+mod losses;
 mod secrecy;
 mod start_errors;
 mod working;
