@@ -6,5 +6,6 @@
 mod cancels;
 mod deaths;
 mod moves;
+mod rounds;
 mod scene;
 mod takeovers;

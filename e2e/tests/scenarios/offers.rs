@@ -312,3 +312,82 @@ async fn an_app_that_has_left_is_told_of_in_each_methods_words() {
         assert_eq!(answer.result()["_meta"]["dev.clientmcp/outcome"], "offline");
     }
 }
+
+/// An app that remembers calls, with a connection number.
+fn remembering(connection: u64) -> String {
+    let more = format!(
+        r#","features":["resume"],"prompts":[{PROMPT}],"resources":"dynamic","completions":true"#
+    );
+    registration_of("app", connection, "[]", &more)
+}
+
+/// Every call survives the loss of the app's connection, whatever its method: the same call comes
+/// again, and its answer arrives.
+#[tokio::test]
+async fn calls_of_every_method_are_delivered_again() {
+    let scenario = Scenario::start().await;
+    let session = scenario.session(Version::V2025_11_25).await;
+    let mut app = connect(&scenario, remembering(1)).await;
+    let calls = [
+        ("prompts/get", r#"{"name":"greet"}"#, r#"{"messages":[]}"#),
+        ("resources/read", r#"{"uri":"x:1"}"#, r#"{"contents":[]}"#),
+        ("resources/list", "{}", r#"{"resources":[]}"#),
+        (
+            "completion/complete",
+            "{}",
+            r#"{"completion":{"values":[]}}"#,
+        ),
+    ];
+    for (connection, (method, params, result)) in (2_u64..).zip(calls) {
+        let requests = [
+            (
+                Version::MODERN,
+                scenario.modern().request("7", method, params),
+            ),
+            (session.version(), session.request("7", method, params)),
+        ];
+        let router = scenario.router(1);
+        let asked = requests.map(|(version, request)| {
+            let asked = tokio::spawn(async move { Answer::read(request.send(router).await).await });
+            (version, asked)
+        });
+        let mut first = [id_of(&app.call().await, 0), id_of(&app.call().await, 0)];
+        // The socket breaks; the app comes back through another router.
+        drop(app);
+        app = RawApp::connect(scenario.router(2), &scenario.tokens.app(CLIENT)).await;
+        app.register(remembering(connection)).await;
+        let again = [app.call().await, app.call().await];
+        let mut second = again.each_ref().map(|call| id_of(call, 1));
+        first.sort_unstable();
+        second.sort_unstable();
+        assert_eq!(first, second, "{method}");
+        for call in again {
+            app.result(&call, result).await;
+        }
+        for (version, asked) in asked {
+            let answer = asked.await.unwrap().checked(version, method, "7");
+            assert!(
+                answer.message["error"].is_null(),
+                "{method}: {}",
+                answer.message
+            );
+        }
+        for _ in 0..2 {
+            // Both answers arrived, and the app is told so.
+            if app.awaited("settled").await.value()["ids"]
+                .as_array()
+                .unwrap()
+                .len()
+                == 2
+            {
+                break;
+            }
+        }
+    }
+}
+
+/// The ID of a call that is delivered for the n-th time, counted from 0.
+fn id_of(call: &Message, attempt: u64) -> String {
+    assert_eq!(call.value()["attempt"], attempt);
+    call.raw("id")
+}
