@@ -20,9 +20,9 @@ use clientmcp_proto::v1::{
     Accepted, AnswerRequest, AnswerResponse, AnswersEvent, AnswersRequest, AwaitAnswers,
     CancelRequestRequest, CancelRequestResponse, ChangeSessionRequest, ChangeSessionResponse,
     DescribeRequest, DescribeResponse, DisplaceRequest, DisplaceResponse, Elsewhere,
-    EndSessionRequest, EndSessionResponse, Hello, HoldsRequest, HoldsResponse, IdentifyRequest,
-    IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, WatchEvent, WatchRequest,
-    displace_response, not_here, router_frame,
+    EndSessionRequest, EndSessionResponse, HoldsRequest, HoldsResponse, IdentifyRequest,
+    IdentifyResponse, NodeFrame, NotHere, RouterFrame, Target, TunnelFrame, WatchEvent,
+    WatchRequest, displace_response, not_here, router_frame, tunnel_frame,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
@@ -32,6 +32,7 @@ use crate::limits;
 use crate::link;
 use crate::registry::{Found, NewerHolder};
 use crate::state::NodeState;
+use crate::tunnels;
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -41,6 +42,7 @@ pub(crate) struct Bridge {
 
 /// Frames as tonic wants them.
 type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
+type TunnelFrames = Pin<Box<dyn Stream<Item = Result<TunnelFrame, Status>> + Send>>;
 type AnswersEvents = Pin<Box<dyn Stream<Item = Result<AnswersEvent, Status>> + Send>>;
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent, Status>> + Send>>;
 
@@ -71,6 +73,7 @@ impl Bridge {
 #[tonic::async_trait]
 impl bridge_server::Bridge for Bridge {
     type LinkStream = Frames;
+    type TrunkStream = TunnelFrames;
     type WatchStream = Events;
     type AnswersStream = AnswersEvents;
 
@@ -80,24 +83,41 @@ impl bridge_server::Bridge for Bridge {
     ) -> Result<Response<Frames>, Status> {
         self.count("link");
         let mut frames = request.into_inner();
-        let hello = tokio::time::timeout(limits::HELLO_TIMEOUT, frames.message())
-            .await
-            .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
-        let Some(router_frame::Frame::Hello(hello)) = hello.and_then(|frame| frame.frame) else {
+        let first = first(&mut frames).await?.frame;
+        let Some(router_frame::Frame::Hello(hello)) = first else {
             return Err(Status::invalid_argument("a link begins with Hello"));
         };
-        let Hello {
-            router_id,
-            router_incarnation,
-            target,
-        } = hello;
-        let router = headers::router_run(&router_id, router_incarnation);
-        if self.check(target.as_ref()).is_err() {
+        let router = headers::router_run(&hello.router_id, hello.router_incarnation);
+        if self.check(hello.target.as_ref()).is_err() {
             // Welcome says who is here, and the link ends.
             let welcome = Ok(link::welcome(&self.node).into());
             return Ok(Response::new(Box::pin(stream::iter([welcome]))));
         }
         let (frames, reading) = link::serve(self.node.clone(), router, frames);
+        tokio::spawn(reading);
+        Ok(Response::new(Box::pin(frames.map(Ok))))
+    }
+
+    async fn trunk(
+        &self,
+        request: Request<Streaming<TunnelFrame>>,
+    ) -> Result<Response<TunnelFrames>, Status> {
+        self.count("trunk");
+        let mut frames = request.into_inner();
+        let first = first(&mut frames).await?.frame;
+        let Some(tunnel_frame::Frame::Hello(hello)) = first else {
+            return Err(Status::invalid_argument("a trunk begins with Hello"));
+        };
+        let router = headers::router_run(&hello.router_id, hello.router_incarnation);
+        if self.check(hello.target.as_ref()).is_err() {
+            // Welcome says who is here, and the trunk ends.
+            let welcome = Ok(TunnelFrame {
+                tunnel: 0,
+                frame: Some(tunnels::welcome(&self.node)),
+            });
+            return Ok(Response::new(Box::pin(stream::iter([welcome]))));
+        }
+        let (frames, reading) = tunnels::serve(self.node.clone(), router, frames);
         tokio::spawn(reading);
         Ok(Response::new(Box::pin(frames.map(Ok))))
     }
@@ -251,6 +271,15 @@ impl Bridge {
             }),
         })
     }
+}
+
+/// The first frame of a stream, which must not keep this node waiting.
+async fn first<F>(frames: &mut Streaming<F>) -> Result<F, Status> {
+    let first = tokio::time::timeout(limits::HELLO_TIMEOUT, frames.message());
+    let first = first
+        .await
+        .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
+    first.ok_or_else(|| Status::invalid_argument("no Hello came"))
 }
 
 fn client_id(text: &str) -> Result<ClientId, Status> {

@@ -30,6 +30,7 @@ mod socket;
 mod start;
 mod state;
 mod status;
+mod tunnels;
 mod upgrade;
 mod waiting;
 

@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 use crate::connection::Connection;
 use crate::limits;
 
-pub(crate) use frames::{serve, welcome};
+pub(crate) use frames::{serve, welcome, who_is_here};
 
 /// The node's end of a link.
 #[derive(Debug)]

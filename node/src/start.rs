@@ -257,7 +257,7 @@ impl Node {
                     return relay::answer(&state, request).await;
                 }
                 if request.version() != http::Version::HTTP_2 {
-                    return upgrade::answer(&state, &Door::Tunnel, request);
+                    return upgrade::plain(http::StatusCode::NOT_FOUND, "not found");
                 }
                 match bridge.call(request).await {
                     Ok(response) => response,

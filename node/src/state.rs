@@ -57,6 +57,8 @@ pub(crate) struct NodeState {
     pub(crate) registers: Semaphore,
     /// Client IDs that are looked for in the store at the same time.
     pub(crate) lookups: Semaphore,
+    /// Tunnels that may stand.
+    pub(crate) tunnel_places: Arc<Semaphore>,
     /// App sockets and what they have begun, so that a stop can wait for them.
     pub(crate) sockets: TaskTracker,
     /// Releases and displacements under way.
@@ -136,6 +138,7 @@ impl NodeState {
             metrics: Metrics::new(registry),
             registers: Semaphore::new(limits::REGISTERS_AT_ONCE),
             lookups: Semaphore::new(limits::LOOKUPS_AT_ONCE),
+            tunnel_places: Arc::new(Semaphore::new(limits::CONNECTIONS)),
             sockets: TaskTracker::new(),
             errands: TaskTracker::new(),
             draining: CancellationToken::new(),

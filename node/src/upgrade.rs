@@ -1,5 +1,5 @@
-//! Apps' WebSocket upgrades: through a router's tunnel on the internal port, or straight from the
-//! app on the public one (SPEC.md §4.1).
+//! Apps' WebSocket handshakes: through a router's tunnel, or straight from the app on the public
+//! port (SPEC.md §4.1).
 //!
 //! A browser cannot see the status of a failed upgrade. So what an app can mend (its token, its
 //! origin) completes the handshake and closes with a code; what a router can mend (another run of
@@ -16,12 +16,11 @@ use clientmcp_core::handshake::SUBPROTOCOL;
 use clientmcp_core::limits::MESSAGE_BYTES;
 use clientmcp_core::mcp::origin::OriginPolicy;
 use clientmcp_core::token::ServeGrant;
-use clientmcp_proto::headers;
 use http::header::{
     ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -38,13 +37,13 @@ use crate::socket::{self, Frame};
 use crate::state::NodeState;
 use handshake::{Handshake, NoHandshake};
 
-/// Where apps connect, on both ports.
+/// Where apps connect.
 pub(crate) const PATH: &str = "/v1/connect";
 
-/// Through which port a request came.
+/// How a handshake came.
 #[derive(Debug, Clone)]
 pub(crate) enum Door {
-    /// A router's tunnel. The router has checked the origin.
+    /// Through a router's tunnel. The router has checked the origin.
     Tunnel,
     /// Straight from the app.
     Public(Arc<OriginPolicy>),
@@ -53,7 +52,46 @@ pub(crate) enum Door {
 /// What the handshake is completed for.
 type Admitted = Result<ServeGrant, Closing>;
 
-/// Answers a request for an upgrade, and begins to serve the socket.
+/// A handshake that is completed: for an app that may connect, or for one that is told why not.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    handshake: Handshake,
+    admitted: Admitted,
+}
+
+impl Judged {
+    /// The answer that completes it.
+    pub(crate) fn answer(&self) -> Response {
+        switching(&self.handshake)
+    }
+}
+
+/// Reads a handshake.
+///
+/// # Errors
+/// The answer that refuses it.
+pub(crate) fn judge<B>(
+    node: &NodeState,
+    door: &Door,
+    request: &http::Request<B>,
+) -> Result<Judged, Box<Response>> {
+    if let Some(refusal) = refuse_place(node, door) {
+        return Err(Box::new(refusal));
+    }
+    let handshake = handshake::read(request);
+    let handshake = handshake.map_err(|error| Box::new(no_handshake(node, error)))?;
+    let admitted = admit(node, door, &handshake, request);
+    if let Err(closing) = &admitted {
+        tracing::debug!(%closing, "socket refused");
+        count_refusal(node, "token_or_origin");
+    }
+    Ok(Judged {
+        handshake,
+        admitted,
+    })
+}
+
+/// Answers a request for an upgrade on the public port, and begins to serve the socket.
 pub(crate) fn answer(
     node: &Arc<NodeState>,
     door: &Door,
@@ -62,46 +100,22 @@ pub(crate) fn answer(
     if request.uri().path() != PATH {
         return plain(StatusCode::NOT_FOUND, "not found");
     }
-    if let Some(refusal) = refuse_place(node, door, request.headers()) {
-        return refusal;
-    }
-    let handshake = match handshake::read(&request) {
-        Ok(handshake) => handshake,
-        Err(error) => return no_handshake(node, error),
+    let judged = match judge(node, door, &request) {
+        Ok(judged) => judged,
+        Err(refusal) => return *refusal,
     };
-    let admitted = admit(node, door, &handshake, &request);
-    if let Err(closing) = &admitted {
-        tracing::debug!(%closing, "socket refused");
-        count_refusal(node, "token_or_origin");
-    }
+    let response = judged.answer();
     let place = request.extensions().get::<Place>().cloned();
     // Nothing of the request outlives this function: its headers pin a buffer of many KiB.
     let upgrade = hyper::upgrade::on(&mut request);
-    let via = via(door, request.headers());
-    let serving = serve(node.clone(), upgrade, admitted, via, place.clone());
+    let serving = serve_upgraded(node.clone(), upgrade, judged, place.clone());
     node.sockets
         .spawn(until_abort(node.clone(), serving, place));
-    switching(&handshake)
+    response
 }
 
 /// Whether the socket belongs to another process; the router finds a better one.
-fn refuse_place(node: &NodeState, door: &Door, headers: &HeaderMap) -> Option<Response> {
-    if matches!(door, Door::Tunnel) {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let meant_for_us = match (text(headers::NODE), text(headers::INCARNATION)) {
-            (Some(name), Some(run)) => {
-                u64::from_str_radix(run, 16).is_ok_and(|run| node.is_me(name, run))
-            }
-            _ => false,
-        };
-        if !meant_for_us {
-            count_refusal(node, "other_incarnation");
-            return Some(plain(
-                StatusCode::MISDIRECTED_REQUEST,
-                "another run of this node was meant",
-            ));
-        }
-    }
+fn refuse_place(node: &NodeState, door: &Door) -> Option<Response> {
     if node.draining.is_cancelled() {
         return Some(come_back(
             node,
@@ -133,15 +147,10 @@ fn come_back(node: &NodeState, why: &str, text: &'static str, wait: Duration) ->
     response
 }
 
-/// The run of the router through which a socket comes.
-fn via(door: &Door, headers: &HeaderMap) -> Option<Arc<str>> {
-    let Door::Tunnel = door else {
-        return None;
-    };
-    let router = headers
-        .get(headers::ROUTER)
-        .and_then(|run| run.to_str().ok());
-    Some(router.unwrap_or_default().into())
+/// As many tunnels stand as may.
+pub(crate) fn no_place(node: &NodeState) -> Response {
+    let text = "too many apps are connected";
+    come_back(node, "full", text, Duration::ZERO)
 }
 
 fn admit<B>(
@@ -160,13 +169,11 @@ fn admit<B>(
     node.verify(token)
 }
 
-/// Waits until HTTP has let go of the connection, and has the socket served by a task that has
-/// room for nothing else: it stays as long as the socket.
-async fn serve(
+/// Waits until HTTP has let go of the connection, and has the socket served.
+async fn serve_upgraded(
     node: Arc<NodeState>,
     upgrade: OnUpgrade,
-    admitted: Admitted,
-    via: Option<Arc<str>>,
+    judged: Judged,
     place: Option<Place>,
 ) {
     let upgraded = match timeout(limits::FIRST_REQUEST_TIMEOUT, upgrade).await {
@@ -177,10 +184,21 @@ async fn serve(
         }
         Err(_) => return,
     };
-    let Some((reader, writer)) = into_socket(upgraded) else {
-        return;
-    };
-    match admitted {
+    if let Some(socket) = into_socket(upgraded) {
+        serve(&node, judged, socket, None, place);
+    }
+}
+
+/// Has a socket served by a task that has room for nothing else: it stays as long as the socket,
+/// and so does its `place`. `via` is the run of the router through which it comes.
+pub(crate) fn serve<P: Send + 'static>(
+    node: &Arc<NodeState>,
+    judged: Judged,
+    (reader, writer): (socket::Reader, socket::Writer),
+    via: Option<Arc<str>>,
+    place: P,
+) {
+    match judged.admitted {
         Ok(grant) => {
             let connection = Connection::new(node.clone(), grant, via);
             tracing::debug!(client_id = %connection.client_id, socket = connection.number, "connected");
@@ -197,24 +215,20 @@ async fn serve(
 }
 
 /// Serves, and keeps the socket's place, until the socket has ended or all are dropped.
-async fn until_abort(
-    node: Arc<NodeState>,
-    served: impl Future<Output = ()>,
-    _place: Option<Place>,
-) {
+async fn until_abort<P>(node: Arc<NodeState>, served: impl Future<Output = ()>, _place: P) {
     tokio::select! {
         () = served => {}
         () = node.abort.cancelled() => {}
     }
 }
 
-/// Both ports speak plain TCP below HTTP. What is left of HTTP's read buffer, which is larger
+/// The public port speaks plain TCP below HTTP. What is left of HTTP's read buffer, which is larger
 /// than all that an idle socket has, is let go.
 fn into_socket(upgraded: Upgraded) -> Option<(socket::Reader, socket::Writer)> {
     match downcast::<TokioIo<TcpStream>>(upgraded) {
         Ok(parts) => {
             let stream = parts.io.into_inner();
-            Some(socket::split(stream, &parts.read_buf, MESSAGE_BYTES))
+            Some(socket::over_tcp(stream, &parts.read_buf, MESSAGE_BYTES))
         }
         Err(_) => {
             tracing::error!("an upgraded connection is no TCP stream");
@@ -297,12 +311,8 @@ mod tests {
         let node = node().await;
         // A turn is given every two milliseconds: no time passes between the looks.
         tokio::time::pause();
-        let mut headers = HeaderMap::new();
-        let run = node.incarnation.to_string();
-        headers.insert(headers::NODE, HeaderValue::from_static("node-1"));
-        headers.insert(headers::INCARNATION, run.parse().unwrap());
         let public = Door::Public(Arc::new(OriginPolicy::new(true, &[], &[]).unwrap()));
-        let refused = |door: &Door| refuse_place(&node, door, &headers);
+        let refused = |door: &Door| refuse_place(&node, door);
         assert!(refused(&Door::Tunnel).is_none());
 
         let client_id = |n: usize| ClientId::parse(&format!("app-{n}")).unwrap();

@@ -1,20 +1,16 @@
 //! Names of headers and metadata between processes of one cluster.
 
 /// Proves that the sender belongs to the cluster: metadata of each gRPC request, and a header of
-/// the upgrade request by which a router opens a tunnel.
+/// the request for a relay.
 pub const CLUSTER_KEY: &str = "clientmcp-cluster-key";
 
-/// On a tunnel's upgrade request: the member ID of the node that it is meant for.
+/// On the request for a relay: the member ID of the node that it is meant for.
 pub const NODE: &str = "clientmcp-node";
 
-/// On a tunnel's upgrade request: the node's incarnation, 16 hexadecimal digits.
+/// On the request for a relay: the node's incarnation, 16 hexadecimal digits.
 pub const INCARNATION: &str = "clientmcp-incarnation";
 
-/// On a tunnel's upgrade request: the run of the router that it comes through, as
-/// `<member ID>/<incarnation>`.
-pub const ROUTER: &str = "clientmcp-router";
-
-/// The value of [`ROUTER`].
+/// One run of a router, as `<member ID>/<incarnation>`.
 #[must_use]
 pub fn router_run(member_id: &str, incarnation: u64) -> String {
     format!("{member_id}/{incarnation:016x}")

@@ -7,6 +7,7 @@
 pub mod headers;
 pub mod link;
 pub mod transport;
+pub mod tunnel;
 
 /// Messages, client and server of `clientmcp.v1`.
 #[allow(

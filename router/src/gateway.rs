@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clientmcp_core::mcp::origin::OriginPolicy;
 use clientmcp_core::mcp::session::SessionKeys;
 use clientmcp_core::token::{Grant, TokenError, Verifier};
-use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,8 +28,6 @@ pub(crate) struct Gateway {
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: Bodies,
-    /// Shown to nodes where no gRPC does it.
-    pub(crate) cluster_key: HeaderValue,
     /// Sockets of apps.
     pub(crate) tunnels: TaskTracker,
     /// Cancelled when the router stops: streams end gracefully, tunnels hang up.

@@ -16,7 +16,6 @@ use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_core::mcp::session::SessionKeys;
 use clientmcp_core::token::Verifier;
-use http::HeaderValue;
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -289,18 +288,14 @@ fn assemble(
     metrics: Arc<Metrics>,
 ) -> Arc<Gateway> {
     let timings = &config.timings;
-    let cluster_key = config.secrets.cluster_key();
     let links = Arc::new(Links::new(
         Run::of(member),
-        ClusterKey::new(&cluster_key),
+        ClusterKey::new(&config.secrets.cluster_key()),
         timings,
         metrics.clone(),
     ));
     let placement = Placement::new(links.clone(), membership.changed(), timings);
     let placement = Arc::new(placement);
-    let mut cluster_key =
-        HeaderValue::try_from(cluster_key).expect("the key is base64url, which is ASCII");
-    cluster_key.set_sensitive(true);
     Arc::new(Gateway {
         origins,
         sessions: SessionKeys::new(&config.secrets),
@@ -310,7 +305,6 @@ fn assemble(
         placement,
         metrics,
         bodies: Bodies::new(),
-        cluster_key,
         tunnels: TaskTracker::new(),
         closing: CancellationToken::new(),
         abort: CancellationToken::new(),

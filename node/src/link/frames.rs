@@ -46,10 +46,15 @@ pub(crate) fn serve(
 
 /// The first frame of every link: who is here.
 pub(crate) fn welcome(node: &NodeState) -> node_frame::Frame {
-    node_frame::Frame::Welcome(Welcome {
+    node_frame::Frame::Welcome(who_is_here(node))
+}
+
+/// This run of this node, as it introduces itself.
+pub(crate) fn who_is_here(node: &NodeState) -> Welcome {
+    Welcome {
         node_id: node.member_id.to_string(),
         incarnation: node.incarnation.0,
-    })
+    }
 }
 
 struct LinkReader {

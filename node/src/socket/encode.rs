@@ -123,6 +123,17 @@ impl Encoded {
         }
     }
 
+    /// The next piece, as far as there is room.
+    pub(super) fn take(&mut self, room: usize) -> Option<Bytes> {
+        self.end_piece();
+        let piece = self.pieces.front_mut()?;
+        let taken = piece.split_to(piece.len().min(room));
+        if piece.is_empty() {
+            self.pieces.pop_front();
+        }
+        Some(taken)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.tail.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The WebSocket itself, after the handshake: the server's half of RFC 6455 over a TCP stream.
+//! The WebSocket itself, after the handshake: the server's half of RFC 6455 over a TCP stream, or
+//! over a router's tunnel.
 //!
 //! [`Reader`] and [`Writer`] belong to one task each. Nothing is kept while a socket is idle: the
 //! read buffer is let go as soon as it is empty, a large message has a buffer of its own, and
@@ -9,25 +10,42 @@
 mod decode;
 mod encode;
 mod reader;
+mod source;
 mod writer;
 
 use clientmcp_core::close::{CloseCode, Closing};
+use clientmcp_proto::tunnel;
 
 pub(crate) use decode::{Fault, Received};
 pub(crate) use encode::Frame;
 pub(crate) use reader::{ReadError, Reader};
 pub(crate) use writer::Writer;
 
-/// Splits an upgraded connection. `leftover` was read behind the request already.
-pub(crate) fn split(
+use source::Source;
+use writer::Sink;
+
+/// The socket of an upgraded connection. `leftover` was read behind the request already.
+pub(crate) fn over_tcp(
     stream: tokio::net::TcpStream,
     leftover: &[u8],
     max_message_bytes: usize,
 ) -> (Reader, Writer) {
     let (read, write) = stream.into_split();
     (
-        Reader::new(read, leftover, max_message_bytes),
-        Writer::new(write),
+        Reader::new(Source::Tcp(read), leftover, max_message_bytes),
+        Writer::new(Sink::Tcp(write)),
+    )
+}
+
+/// The socket at the end of a tunnel.
+pub(crate) fn over_tunnel(
+    receiver: tunnel::Receiver,
+    sender: tunnel::Sender,
+    max_message_bytes: usize,
+) -> (Reader, Writer) {
+    (
+        Reader::new(Source::tunnel(receiver), &[], max_message_bytes),
+        Writer::new(Sink::Tunnel(sender)),
     )
 }
 

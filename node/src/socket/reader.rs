@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{BufMut as _, BytesMut};
-use tokio::net::tcp::OwnedReadHalf;
 
 use super::decode::{Decoder, Fault, Received};
+use super::source::Source;
 
 /// Bytes read at once, outside of long messages.
 const READ_BYTES: usize = 4 * 1024;
@@ -28,14 +28,14 @@ pub(crate) enum ReadError {
 /// Reads frames and messages.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    io: OwnedReadHalf,
+    source: Source,
     decoder: Decoder,
 }
 
 impl Reader {
-    pub(super) fn new(io: OwnedReadHalf, leftover: &[u8], max_message_bytes: usize) -> Self {
+    pub(super) fn new(source: Source, leftover: &[u8], max_message_bytes: usize) -> Self {
         Self {
-            io,
+            source,
             decoder: Decoder::new(leftover, max_message_bytes),
         }
     }
@@ -52,7 +52,7 @@ impl Reader {
             }
             // A peer that always has something to read must not keep its thread to itself.
             tokio::task::coop::consume_budget().await;
-            self.io.readable().await?;
+            self.source.readable().await?;
             match self.fill()? {
                 Some(0) => return Err(ReadError::Ended),
                 Some(_) if self.decoder.missing() > 0 => return Ok(Received::Part),
@@ -81,11 +81,12 @@ impl Reader {
     fn fill(&mut self) -> io::Result<Option<usize>> {
         let missing = self.decoder.missing();
         let read = if missing > 0 {
-            self.io
+            self.source
                 .try_read_buf(&mut (&mut self.decoder.message).limit(missing))
         } else {
-            self.decoder.input.reserve(READ_BYTES);
-            self.io.try_read_buf(&mut self.decoder.input)
+            let there = self.source.there().unwrap_or(READ_BYTES);
+            self.decoder.input.reserve(there.min(READ_BYTES));
+            self.source.try_read_buf(&mut self.decoder.input)
         };
         match read {
             Ok(bytes) => {

@@ -5,23 +5,29 @@ use std::time::Duration;
 
 use clientmcp_core::secret::Secrets;
 use clientmcp_node::Node;
-use clientmcp_proto::headers;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::client::Response;
 use tokio_tungstenite::tungstenite::http::Request;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 
+use crate::entrance::{Entrance, NoTunnel};
 use crate::world::SOON;
 
 pub(crate) struct App {
-    pub(crate) socket: WebSocketStream<TcpStream>,
+    pub(crate) socket: WebSocketStream<Box<dyn Bytes>>,
 }
+
+/// What carries a WebSocket.
+pub(crate) trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
 
 /// What an app hears.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,23 +35,6 @@ pub(crate) enum Heard {
     Message(Value),
     /// Code and reason of the close frame; 1006 without one.
     Closed(u16, String),
-}
-
-/// An upgrade request as a router sends it to `node`.
-pub(crate) fn tunnel_request(
-    node: &Node,
-    id: &str,
-    secrets: &Secrets,
-    protocols: &str,
-) -> Request<()> {
-    let mut request = public_request(node.addr(), protocols);
-    let headers = request.headers_mut();
-    let mut insert = |name, value: &str| headers.insert(name, value.parse().unwrap());
-    insert(headers::CLUSTER_KEY, &secrets.cluster_key());
-    insert(headers::NODE, id);
-    insert(headers::ROUTER, &headers::router_run("router-1", 7));
-    insert(headers::INCARNATION, &node.incarnation().to_string());
-    request
 }
 
 /// An upgrade request as an app sends it.
@@ -68,40 +57,52 @@ pub(crate) async fn open(
     addr: SocketAddr,
     request: Request<()>,
 ) -> Result<(App, Response), tungstenite::Error> {
-    let stream = TcpStream::connect(addr).await.unwrap();
-    open_on(stream, request).await
+    let stream: Box<dyn Bytes> = Box::new(TcpStream::connect(addr).await.unwrap());
+    let config = Some(config());
+    let opened = tokio_tungstenite::client_async_with_config(request, stream, config).await?;
+    Ok((App { socket: opened.0 }, opened.1))
 }
 
-pub(crate) async fn open_on(
-    stream: TcpStream,
-    request: Request<()>,
-) -> Result<(App, Response), tungstenite::Error> {
-    let config = WebSocketConfig::default()
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
         .max_message_size(None)
-        .max_frame_size(None);
-    let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
-    Ok((App { socket: opened.0 }, opened.1))
+        .max_frame_size(None)
 }
 
 impl App {
     /// Connects through a tunnel.
     pub(crate) async fn connect(node: &Node, id: &str, secrets: &Secrets, token: &str) -> Self {
-        let request = tunnel_request(node, id, secrets, &protocols(token));
-        open(node.addr(), request).await.unwrap().0
+        let entrance = Entrance::of(node, id, secrets);
+        Self::enter(&entrance, &protocols(token)).await.unwrap()
     }
 
-    /// As [`App::connect`], with as small a receive buffer as the system gives.
+    /// Connects through a tunnel, with an offer of the test's own.
+    pub(crate) async fn enter(entrance: &Entrance, protocols: &str) -> Result<Self, NoTunnel> {
+        Self::enter_narrow(entrance, protocols, 64 * 1024).await
+    }
+
+    /// As [`App::connect`], with as little on the way as can be.
     pub(crate) async fn connect_narrow(
         node: &Node,
         id: &str,
         secrets: &Secrets,
         token: &str,
     ) -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(4096).unwrap();
-        let stream = socket.connect(node.addr()).await.unwrap();
-        let request = tunnel_request(node, id, secrets, &protocols(token));
-        open_on(stream, request).await.unwrap().0
+        let entrance = Entrance::of(node, id, secrets);
+        let entered = Self::enter_narrow(&entrance, &protocols(token), 4096).await;
+        entered.unwrap()
+    }
+
+    async fn enter_narrow(
+        entrance: &Entrance,
+        protocols: &str,
+        buffer: usize,
+    ) -> Result<Self, NoTunnel> {
+        let (stream, _) = entrance.open(protocols, buffer).await?;
+        let stream: Box<dyn Bytes> = Box::new(stream);
+        let config = Some(config());
+        let socket = WebSocketStream::from_raw_socket(stream, Role::Client, config).await;
+        Ok(Self { socket })
     }
 
     pub(crate) async fn send(&mut self, message: Value) {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::app::{App, Heard, protocols, register, tunnel_request};
+use crate::app::{App, Bytes, Heard, protocols, public_request, register};
 use crate::world::{CLIENT, SOON, World, ms};
 
 async fn registered(world: &World, node: &Node, instance: &str, connection: u64) -> App {
@@ -27,11 +27,11 @@ fn frame(first: u8, payload: &[u8], announced: usize) -> Vec<u8> {
 }
 
 /// A registered app's bare connection.
-async fn bare(world: &World, node: &Node) -> TcpStream {
+async fn bare(world: &World, node: &Node) -> Box<dyn Bytes> {
     bare_as(world, node, "i1").await
 }
 
-async fn bare_as(world: &World, node: &Node, instance: &str) -> TcpStream {
+async fn bare_as(world: &World, node: &Node, instance: &str) -> Box<dyn Bytes> {
     registered(world, node, instance, 1)
         .await
         .socket
@@ -39,7 +39,7 @@ async fn bare_as(world: &World, node: &Node, instance: &str) -> TcpStream {
 }
 
 /// Reads to the end; gives the code of the close frame that must be there.
-async fn read_close(stream: &mut TcpStream) -> u16 {
+async fn read_close(stream: &mut Box<dyn Bytes>) -> u16 {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
     tokio::time::timeout(SOON, read).await.unwrap().unwrap();
@@ -308,9 +308,11 @@ async fn pings_are_answered_at_once_and_a_flood_of_them_is_borne() {
 #[tokio::test]
 async fn bytes_that_came_with_the_handshake_are_read() {
     let world = World::new();
-    let node = world.node("node-1").await;
-    let token = world.token(CLIENT);
-    let request = tunnel_request(&node, "node-1", &world.secrets, &protocols(&token));
+    let mut config = world.config("node-1");
+    config.public_listen = Some(([127, 0, 0, 1], 0).into());
+    let node = world.start(config).await;
+    let addr = node.public_addr().unwrap();
+    let request = public_request(addr, &protocols(&world.token(CLIENT)));
     let mut bytes = b"GET /v1/connect HTTP/1.1\r\n".to_vec();
     for (name, value) in request.headers() {
         bytes.extend(format!("{name}: ").into_bytes());
@@ -320,7 +322,7 @@ async fn bytes_that_came_with_the_handshake_are_read() {
     bytes.extend(b"\r\n");
     let message = register("i1", 1, &[]).to_string();
     bytes.extend(frame(0x81, message.as_bytes(), message.len()));
-    let mut stream = TcpStream::connect(node.addr()).await.unwrap();
+    let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(&bytes).await.unwrap();
     let mut answer = Vec::new();
     let registered = b"\"registered\"";

@@ -1,12 +1,13 @@
 //! Upgrades: who is let in, who is told why not, and how.
 
 use clientmcp_node::Node;
-use clientmcp_proto::headers;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite;
+use tonic::Code;
 
-use crate::app::{App, open, protocols, public_request, tunnel_request};
+use crate::app::{App, open, protocols, public_request};
+use crate::entrance::{Entrance, NoTunnel};
 use crate::world::{CLIENT, SOON, World};
 
 async fn public_node(world: &World) -> Node {
@@ -178,35 +179,46 @@ async fn the_public_port_knows_neither_grpc_nor_other_paths() {
 }
 
 #[tokio::test]
-async fn a_tunnel_shows_the_clusters_key_and_names_this_run() {
+async fn a_trunk_shows_the_clusters_key_and_names_this_run() {
     let world = World::new();
     let node = world.node("node-1").await;
     let offered = protocols(&world.token(CLIENT));
-    let good = || tunnel_request(&node, "node-1", &world.secrets, &offered);
-    let mut cases = Vec::new();
+    let good = || Entrance::of(&node, "node-1", &world.secrets);
 
-    let mut without_key = good();
-    without_key.headers_mut().remove(headers::CLUSTER_KEY);
-    cases.push((without_key, 403));
     let mut wrong_key = good();
-    let key = "A".repeat(43).parse().unwrap();
-    wrong_key.headers_mut().insert(headers::CLUSTER_KEY, key);
-    cases.push((wrong_key, 403));
-    cases.push((
-        tunnel_request(&node, "node-2", &world.secrets, &offered),
-        421,
-    ));
-    let mut other_run = good();
-    let run = "00000000000000ff".parse().unwrap();
-    other_run.headers_mut().insert(headers::INCARNATION, run);
-    cases.push((other_run, 421));
-
-    for (request, expected) in cases {
-        let refused = open(node.addr(), request).await.err().unwrap();
-        assert_eq!(status(&refused), expected);
+    wrong_key.key = "A".repeat(43);
+    match App::enter(&wrong_key, &offered).await.err() {
+        Some(NoTunnel::Status(status)) => assert_eq!(status.code(), Code::Unauthenticated),
+        other => panic!("{other:?}"),
     }
-    let mut app = open(node.addr(), good()).await.unwrap().0;
+    let mut other_node = good();
+    other_node.target.node_id = "node-2".into();
+    let mut other_run = good();
+    other_run.target.incarnation += 1;
+    for other in [other_node, other_run] {
+        let refused = App::enter(&other, &offered).await.err();
+        assert!(matches!(refused, Some(NoTunnel::Nobody)), "{refused:?}");
+    }
+    let mut app = App::enter(&good(), &offered).await.unwrap();
     app.register("i1", 1).await;
+}
+
+#[tokio::test]
+async fn a_handshake_through_a_tunnel_is_judged_as_one_on_the_public_port() {
+    let world = World::new();
+    let node = world.node("node-1").await;
+    let entrance = Entrance::of(&node, "node-1", &world.secrets);
+    let (_, headers) = entrance
+        .open(&protocols(&world.token(CLIENT)), 1024)
+        .await
+        .unwrap();
+    let accept = &headers["sec-websocket-accept"];
+    assert_eq!(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    assert_eq!(headers["sec-websocket-protocol"], "clientmcp.v1");
+    let refused = entrance.open("clientmcp.v2", 1024).await.err();
+    assert!(matches!(refused, Some(NoTunnel::Refused(400, _))));
+    let mut app = App::enter(&entrance, "clientmcp.v1").await.unwrap();
+    assert_eq!(app.expect_close().await.0, 4401);
 }
 
 /// B49, B52.

@@ -8,6 +8,7 @@ mod world;
 
 mod calls;
 mod closing;
+mod entrance;
 mod giving_up;
 mod handshakes;
 mod links;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::app::{App, open, protocols, tunnel_request};
+use crate::app::App;
 use crate::router::Router;
 use crate::world::{CLIENT, World};
 
@@ -59,8 +59,7 @@ async fn tokens_and_keys_are_in_no_log() {
 
     let expired = world.token_for(CLIENT, true, -60);
     for refused in [expired.clone(), format!("{token}x"), token[..40].to_owned()] {
-        let request = tunnel_request(&node, "node-1", &world.secrets, &protocols(&refused));
-        let mut app = open(node.addr(), request).await.unwrap().0;
+        let mut app = App::connect(&node, "node-1", &world.secrets, &refused).await;
         app.expect_close().await;
     }
     app.send(json!({"type": "auth", "token": expired})).await;

@@ -6,7 +6,8 @@ use clientmcp_proto::v1::{WatchRequest, not_here};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::app::{App, open, protocols, tunnel_request};
+use crate::app::{App, protocols};
+use crate::entrance::{Entrance, NoTunnel};
 use crate::router::Router;
 use crate::world::{CLIENT, SOON, World, eventually, ms};
 
@@ -82,14 +83,13 @@ async fn a_node_that_stops_takes_no_new_sockets() {
     let link = router.link().await;
     link.call(CLIENT);
     app.expect("call").await;
-    let request = tunnel_request(&node, "node-1", &world.secrets, &protocols("x"));
-    let addr = node.addr();
+    let entrance = Entrance::of(&node, "node-1", &world.secrets);
     let stopping = tokio::spawn(node.stop());
     eventually("new sockets are refused", || async {
-        match open(addr, request.clone()).await {
-            Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
-                assert!(response.headers().contains_key("retry-after"));
-                response.status() == 503
+        match App::enter(&entrance, &protocols("x")).await {
+            Err(NoTunnel::Refused(status, headers)) => {
+                assert!(headers.contains_key("retry-after"));
+                status == 503
             }
             _ => false,
         }

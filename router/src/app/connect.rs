@@ -46,9 +46,9 @@ pub(crate) async fn answer(
         Err(closing) => return Ok(refuse(gateway, &head, upgrade, place, closing)),
     };
     match tunnel::open(gateway, grant.client_id(), &head.headers).await {
-        Ok(tunnel) => {
+        Ok((handshake, tunnel)) => {
             let mut response = websocket::switching();
-            response.headers_mut().extend(tunnel.handshake.clone());
+            response.headers_mut().extend(handshake);
             let carried = carry(gateway.clone(), upgrade, tunnel, place);
             gateway.tunnels.spawn(carried);
             Ok(response)
@@ -109,17 +109,18 @@ async fn carry(gateway: Arc<Gateway>, upgrade: OnUpgrade, tunnel: Tunnel, place:
         return;
     };
     let _open = gateway.metrics.tunnel_opened();
-    let hang_up = hang_up(&gateway);
+    let Tunnel {
+        receiver,
+        sender,
+        node,
+    } = tunnel;
+    let stall = gateway.config.timings.write_stall;
     let relayed = tokio::select! {
-        relayed = relay(app, tunnel.leg, gateway.config.timings.write_stall, hang_up) => relayed,
-        () = tunnel.reach.cancelled() => {
-            tracing::debug!(node = %tunnel.node, "a tunnel was cut: its node is out of reach");
-            return;
-        }
+        relayed = relay(app, receiver, sender, stall, hang_up(&gateway)) => relayed,
         () = gateway.abort.cancelled() => return,
     };
     if let Err(error) = relayed {
-        tracing::debug!(node = %tunnel.node, %error, "a tunnel broke");
+        tracing::debug!(%node, %error, "a tunnel broke");
     }
 }
 

@@ -6,6 +6,7 @@ mod feed;
 mod peer;
 mod relay;
 mod session;
+mod trunk;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,6 +29,7 @@ pub(crate) use bridge::{ClusterKey, Silence};
 pub(crate) use feed::{End, Event, News};
 pub(crate) use peer::Peer;
 pub(crate) use session::{InFlight, NotSent};
+pub(crate) use trunk::NoTrunk;
 
 use peer::Surroundings;
 
@@ -126,15 +128,6 @@ impl Links {
             timings: *timings,
             metrics,
         }
-    }
-
-    /// This run of the router, as tunnels name it.
-    pub(crate) fn router_run(&self) -> String {
-        let Run {
-            member,
-            incarnation,
-        } = &self.router;
-        clientmcp_proto::headers::router_run(member.as_str(), incarnation.0)
     }
 
     /// One run of a node, if it is or was in the view and its link is kept.
@@ -277,6 +270,7 @@ impl Links {
             &self.key,
             &self.timings,
             self.metrics.clone(),
+            around,
         ) {
             Ok(peer) => {
                 let peer = Arc::new(peer);

@@ -2,7 +2,6 @@
 
 mod keeping;
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,16 +9,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use clientmcp_cluster::member::Member;
 use clientmcp_core::timings::Timings;
+use clientmcp_proto::tunnel::Trunk;
 use clientmcp_proto::v1;
-use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 
 use super::Run;
 use super::bridge::{Bridge, ClusterKey};
-use super::relay::Relay;
 use super::session::{InFlight, NotSent, Session};
+use super::trunk::{self, NoTrunk};
 
 pub(super) use keeping::Surroundings;
 
@@ -34,8 +33,29 @@ const DOWN: u8 = 2;
 #[derive(Debug)]
 struct Way {
     bridge: Bridge,
-    /// Through this node; `None`: directly.
-    through: Option<Relay>,
+    /// It leads through another node.
+    is_relayed: bool,
+    /// Carries the tunnels of apps; opened when the first one comes.
+    trunk: Arc<tokio::sync::Mutex<Option<Trunk>>>,
+    /// Cancelled when another way is taken.
+    left: CancellationToken,
+}
+
+impl Way {
+    fn new(bridge: Bridge, is_relayed: bool) -> Self {
+        Self {
+            bridge,
+            is_relayed,
+            trunk: Arc::default(),
+            left: CancellationToken::new(),
+        }
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.left.cancel();
+    }
 }
 
 /// One run of a node.
@@ -43,6 +63,10 @@ struct Way {
 pub(crate) struct Peer {
     member: Member,
     key: ClusterKey,
+    /// This router, as it introduces itself.
+    router: Run,
+    /// Cancelled when the router ends.
+    stop: CancellationToken,
     /// The way to it, at present.
     way: Mutex<Way>,
     state: AtomicU8,
@@ -63,12 +87,12 @@ impl Peer {
         key: &ClusterKey,
         timings: &Timings,
         metrics: Arc<Metrics>,
+        around: &Surroundings,
     ) -> Result<Self, tonic::transport::Error> {
         Ok(Self {
-            way: Mutex::new(Way {
-                bridge: Bridge::new(&member.address, key, timings)?,
-                through: None,
-            }),
+            way: Mutex::new(Way::new(Bridge::new(&member.address, key, timings)?, false)),
+            router: around.router.clone(),
+            stop: around.stop.clone(),
             key: key.clone(),
             state: AtomicU8::new(COMING),
             stranger: AtomicBool::new(member.version.is_empty()),
@@ -79,11 +103,6 @@ impl Peer {
             reach: Mutex::default(),
             retired: CancellationToken::new(),
         })
-    }
-
-    /// The node as it describes itself.
-    pub(crate) fn member(&self) -> &Member {
-        &self.member
     }
 
     /// Which run this is.
@@ -101,16 +120,27 @@ impl Peer {
         lock(&self.way).bridge.clone()
     }
 
-    /// A connection of its own to the node's internal port, on the present way.
+    /// The trunk that carries tunnels to it on the present way; opens one if there is none.
     ///
     /// # Errors
-    /// Whatever keeps it from being reached.
-    pub(crate) async fn connect(&self) -> io::Result<TcpStream> {
-        let through = lock(&self.way).through.clone();
-        match through {
-            None => TcpStream::connect(&self.member.address).await,
-            Some(relay) => relay.connect().await,
+    /// Whatever keeps the node from being reached.
+    pub(crate) async fn trunk(&self) -> Result<Trunk, NoTrunk> {
+        // First: a node that is lost in this moment cuts this trunk as well.
+        let reach = self.reach();
+        let (bridge, trunk, left) = {
+            let way = lock(&self.way);
+            (way.bridge.clone(), way.trunk.clone(), way.left.clone())
+        };
+        let mut present = trunk.lock().await;
+        if let Some(trunk) = present.as_ref().filter(|trunk| !trunk.is_closed()) {
+            return Ok(trunk.clone());
         }
+        let (trunk, frames) = trunk::open(&bridge, &self.router, &self.run()).await?;
+        *present = Some(trunk.clone());
+        let stop = self.stop.clone();
+        let ends = trunk::Ends { reach, stop, left };
+        tokio::spawn(trunk::read(trunk.clone(), frames, ends));
+        Ok(trunk)
     }
 
     /// Whether it was tried and cannot be reached.
@@ -120,7 +150,7 @@ impl Peer {
 
     /// Whether it is reached through another node.
     pub(super) fn is_relayed(&self) -> bool {
-        lock(&self.way).through.is_some()
+        lock(&self.way).is_relayed
     }
 
     /// Whether no view has named it.
@@ -160,7 +190,7 @@ impl Peer {
 
     /// Cancelled when the node turns out to be out of reach: tunnels to it end then, for a node
     /// that hangs or is cut off ends none.
-    pub(crate) fn reach(&self) -> CancellationToken {
+    fn reach(&self) -> CancellationToken {
         lock(&self.reach).clone()
     }
 

@@ -7,7 +7,7 @@ use clientmcp_core::ids::{ClientId, MemberId};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::harness::{CLIENT_ID, Cluster, Request, enter, secrets, token};
-use crate::http_client::PATIENCE;
+use crate::http_client::{Connection, PATIENCE};
 use crate::links::{answer, begin};
 use crate::node::{FakeNode, RESULT};
 use crate::proxy::Proxy;
@@ -73,19 +73,15 @@ async fn apps_get_there_as_well() {
     scene.way.silence(true);
     let call = begin(&scene.cluster, &Request::modern_call("fast")).await;
     assert_eq!(answer(call).await["result"]["content"][0]["text"], "ok");
-    let offer = format!("clientmcp.v1, clientmcp.token.{}", token(true, false, 600));
-    let upgrade = Request::new("GET", "/v1/connect")
-        .header("Connection", "Upgrade")
-        .header("Upgrade", "websocket")
-        .header("Sec-WebSocket-Version", "13")
-        .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
-        .header("Sec-WebSocket-Protocol", &offer);
-    let mut app = begin(&scene.cluster, &upgrade).await;
-    assert_eq!(app.head().await.status, 101);
+    let mut app = connect(&scene.cluster).await;
     let mut tunnel = scene.owner.next_tunnel().await.stream;
     tunnel.write_all(b"a frame").await.unwrap();
     assert_eq!(app.read(7).await, b"a frame");
-    assert_eq!(scene.other.relayed(), 2, "the link and the tunnel");
+    assert_eq!(
+        scene.other.relayed(),
+        1,
+        "the tunnel shares the connection of the link"
+    );
 }
 
 #[tokio::test]
@@ -106,6 +102,43 @@ async fn the_direct_way_is_taken_again_when_it_is_open() {
 }
 
 #[tokio::test]
+async fn apps_stay_on_the_way_that_they_took() {
+    let scene = scene().await;
+    scene.way.silence(true);
+    let call = begin(&scene.cluster, &Request::modern_call("fast")).await;
+    assert_eq!(answer(call).await["result"]["content"][0]["text"], "ok");
+    let mut app = connect(&scene.cluster).await;
+    let mut tunnel = scene.owner.next_tunnel().await.stream;
+    let call = begin(&scene.cluster, &Request::modern_call("slow")).await;
+    scene.owner.next_call().await;
+    scene.way.silence(false);
+    // The link has gone over to the direct way.
+    scene.owner.next_call().await.result(RESULT);
+    assert_eq!(answer(call).await["result"]["content"][0]["text"], "ok");
+    tunnel.write_all(b"a frame").await.unwrap();
+    assert_eq!(app.read(7).await, b"a frame");
+    // Who comes now takes the direct way.
+    let mut other = connect(&scene.cluster).await;
+    let mut direct = scene.owner.next_tunnel().await.stream;
+    direct.write_all(b"a frame").await.unwrap();
+    assert_eq!(other.read(7).await, b"a frame");
+    assert_eq!(scene.other.relayed(), 1);
+}
+
+async fn connect(cluster: &Cluster) -> Connection {
+    let offer = format!("clientmcp.v1, clientmcp.token.{}", token(true, false, 600));
+    let upgrade = Request::new("GET", "/v1/connect")
+        .header("Connection", "Upgrade")
+        .header("Upgrade", "websocket")
+        .header("Sec-WebSocket-Version", "13")
+        .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+        .header("Sec-WebSocket-Protocol", &offer);
+    let mut app = begin(cluster, &upgrade).await;
+    assert_eq!(app.head().await.status, 101);
+    app
+}
+
+#[tokio::test]
 async fn while_nobody_reaches_it_calls_wait() {
     let scene = scene().await;
     scene.other.script().relays_to = None;
@@ -114,7 +147,7 @@ async fn while_nobody_reaches_it_calls_wait() {
         let lost = |page: serde_json::Value| page["members"].to_string().contains("false");
         loop {
             let admin = scene.cluster.router.admin_addr();
-            let mut admin = crate::http_client::Connection::open(admin).await;
+            let mut admin = Connection::open(admin).await;
             let status = Request::new("GET", "/status").to_bytes();
             if lost(admin.exchange(&status).await.json()) {
                 return;

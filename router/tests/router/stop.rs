@@ -96,7 +96,7 @@ async fn open_streams(cluster: &Cluster) -> (Connection, Connection) {
     (stream, subscription)
 }
 
-async fn open_tunnel(cluster: &Cluster) -> (Connection, TcpStream) {
+async fn open_tunnel(cluster: &Cluster) -> (Connection, tokio::io::DuplexStream) {
     let offer = format!("clientmcp.v1, clientmcp.token.{}", token(true, false, 600));
     let request = Request::new("GET", "/v1/connect")
         .header("Connection", "Upgrade")

@@ -130,10 +130,7 @@ impl Peer {
     ) -> Result<(Arc<Session>, Streaming<v1::NodeFrame>), LinkError> {
         let direct = Bridge::new(&self.member.address, &self.key, &self.timings);
         let direct = direct.map_err(|_| LinkError::Address)?;
-        let direct = Way {
-            bridge: direct,
-            through: None,
-        };
+        let direct = Way::new(direct, false);
         let error = match self
             .establish_within(patience, direct, &around.router)
             .await
@@ -152,10 +149,7 @@ impl Peer {
             key: self.key.clone(),
             node: self.run(),
         };
-        let way = Way {
-            bridge: Bridge::relayed(&relay, &self.timings),
-            through: Some(relay),
-        };
+        let way = Way::new(Bridge::relayed(&relay, &self.timings), true);
         let patience = self.timings.connect_timeout;
         let established = self.establish_within(patience, way, &around.router).await?;
         tracing::info!(node = %self.member.id, through = %other.member.id, "reached through another node");

@@ -4,19 +4,19 @@ mod arrival;
 mod relay;
 mod script;
 mod service;
+mod tunnel;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::Bytes;
 use clientmcp_cluster::member::{Member, MemberState, Role};
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::secret::Secrets;
-use clientmcp_proto::headers::{CLUSTER_KEY, INCARNATION, NODE, RELAY_PATH};
+use clientmcp_proto::headers::{CLUSTER_KEY, RELAY_PATH};
 use clientmcp_proto::v1;
 use clientmcp_proto::v1::bridge_server::BridgeServer;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
@@ -30,12 +30,7 @@ pub(crate) use arrival::Arrival;
 pub(crate) use script::{RESULT, Script, TOOLS, refused};
 
 use service::Served;
-
-/// A tunnel that was opened.
-pub(crate) struct FakeTunnel {
-    pub(crate) headers: http::HeaderMap,
-    pub(crate) stream: TcpStream,
-}
+use tunnel::FakeTunnel;
 
 pub(crate) struct FakeNode {
     member: Member,
@@ -287,12 +282,6 @@ async fn converse(stream: TcpStream, state: Arc<State>) {
                 state.asked.fetch_add(1, Ordering::SeqCst);
                 let shown = request.headers()[CLUSTER_KEY].to_str().unwrap();
                 assert!(state.secrets.is_cluster_key(shown));
-                if request.uri().path() == "/v1/connect" {
-                    let response = tunnel(&state, request);
-                    return Ok(
-                        response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
-                    );
-                }
                 if request.uri().path() == RELAY_PATH {
                     let response = relay::answer(&state, request).await;
                     return Ok(
@@ -307,36 +296,4 @@ async fn converse(stream: TcpStream, state: Arc<State>) {
     builder.http2().max_concurrent_streams(10_000);
     let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let _ = serving.await;
-}
-
-fn tunnel(
-    state: &Arc<State>,
-    mut request: http::Request<hyper::body::Incoming>,
-) -> http::Response<Empty<Bytes>> {
-    let headers = request.headers().clone();
-    assert_eq!(headers[NODE], state.member.id.as_str());
-    assert_eq!(headers[INCARNATION], state.member.incarnation.to_string());
-    let refuse = state.script.lock().unwrap().refuse_tunnels;
-    if let Some(status) = refuse {
-        let response = http::Response::builder().status(status);
-        return response.body(Empty::new()).unwrap();
-    }
-    let upgrade = hyper::upgrade::on(&mut request);
-    let tunnels = state.tunnels.clone();
-    tokio::spawn(async move {
-        let upgraded = upgrade.await.unwrap();
-        let parts = auto::upgrade::downcast::<TokioIo<TcpStream>>(upgraded).unwrap();
-        let _ = tunnels.send(FakeTunnel {
-            headers,
-            stream: parts.io.into_inner(),
-        });
-    });
-    http::Response::builder()
-        .status(101)
-        .header("upgrade", "websocket")
-        .header("connection", "upgrade")
-        .header("sec-websocket-accept", "made by the node")
-        .header("sec-websocket-protocol", "clientmcp.v1")
-        .body(Empty::new())
-        .unwrap()
 }

@@ -24,11 +24,13 @@ const LIMITS: Limits = Limits {
 
 pub(super) struct Served(pub(super) Arc<State>);
 
+type TunnelFrames = Pin<Box<dyn Stream<Item = Result<v1::TunnelFrame, Status>> + Send>>;
 type Frames = Pin<Box<dyn Stream<Item = Result<NodeFrame, Status>> + Send>>;
 
 #[tonic::async_trait]
 impl Bridge for Served {
     type LinkStream = Frames;
+    type TrunkStream = TunnelFrames;
     type WatchStream = ReceiverStream<Result<v1::WatchEvent, Status>>;
     type AnswersStream = ReceiverStream<Result<v1::AnswersEvent, Status>>;
 
@@ -62,6 +64,15 @@ impl Bridge for Served {
             state.links.send_modify(|links| *links -= 1);
         });
         let frames: Frames = Box::pin(tokio_stream::StreamExt::map(drain, Ok));
+        Ok(Response::new(frames))
+    }
+
+    async fn trunk(
+        &self,
+        request: Request<Streaming<v1::TunnelFrame>>,
+    ) -> Result<Response<TunnelFrames>, Status> {
+        let drain = super::tunnel::serve(&self.0, request.into_inner()).await?;
+        let frames: TunnelFrames = Box::pin(tokio_stream::StreamExt::map(drain, Ok));
         Ok(Response::new(frames))
     }
 
