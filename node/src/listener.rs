@@ -25,6 +25,7 @@ pub(crate) fn protocol(timings: &Timings) -> Protocol {
         .timer(TokioTimer::new())
         .keep_alive_interval(timings.probe_interval)
         .keep_alive_timeout(timings.probe_timeout)
+        .max_frame_size(transport::FRAME_BYTES)
         .max_concurrent_streams(limits::HTTP2_STREAMS)
         .initial_stream_window_size(transport::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(transport::CONNECTION_WINDOW_BYTES);

@@ -9,6 +9,9 @@ use tonic::transport::Endpoint;
 pub const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 /// HTTP/2 window of one connection, in bytes.
 pub const CONNECTION_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
+/// The largest HTTP/2 frame that is taken, in bytes: a chunk of 64 KiB fits into one, which is read
+/// and written at once. With frames of the default size each takes four of either.
+pub const FRAME_BYTES: u32 = 128 * 1024;
 
 /// How a connection to another process is established and watched.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +35,7 @@ pub fn endpoint(address: &str, probing: &Probing) -> Result<Endpoint, tonic::tra
         .http2_keep_alive_interval(probing.probe_interval)
         .keep_alive_timeout(probing.probe_timeout)
         .keep_alive_while_idle(true)
+        .max_frame_size(FRAME_BYTES)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES))
 }

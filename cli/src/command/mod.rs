@@ -7,7 +7,10 @@ mod router;
 mod status;
 mod token;
 
+use std::num::NonZero;
+
 use clap::Subcommand;
+use tokio::runtime::Builder;
 
 /// What `clientmcp` can do.
 #[derive(Debug, Subcommand)]
@@ -43,10 +46,13 @@ impl Command {
     }
 }
 
-/// Runs a process of the cluster on all cores.
+/// Runs a process of the cluster on all cores. On a single one nothing is gained by a runtime that
+/// shares its work among threads.
 fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?
-        .block_on(work)
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut runtime = match cores {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    runtime.enable_all().build()?.block_on(work)
 }

@@ -23,6 +23,7 @@ mod outbox;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use assembler::{Arrived, AssembleError, Assembler, Begun};
 pub use call_key::CallKey;
@@ -30,3 +31,4 @@ pub use frame::Frame;
 pub use limits::Limits;
 pub use outbox::{Drain, Outbox, outbox};
 pub use queue::{SendError, Withdrawn};
+pub(crate) use turn::Turn;

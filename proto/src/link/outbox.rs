@@ -2,7 +2,8 @@
 //!
 //! Everybody who has something to say puts it into the [`Outbox`]; one task, that of the stream,
 //! takes it out through the [`Drain`]. Whoever sends only locks a short queue and never waits:
-//! many frames leave with one write.
+//! many frames leave with one write. To that end the drain, when it is woken, lets all others that
+//! can run have their turn first.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 
 use super::queue::{Queue, SendError, Withdrawn};
-use super::{CallKey, Frame, Limits};
+use super::{CallKey, Frame, Limits, Turn};
 
 /// Creates the two ends of an outbox.
 #[must_use]
@@ -25,7 +26,8 @@ pub fn outbox<F: Frame>(limits: Limits) -> (Outbox<F>, Drain<F>) {
     let outbox = Outbox {
         shared: shared.clone(),
     };
-    (outbox, Drain { shared })
+    let turn = Turn::default();
+    (outbox, Drain { shared, turn })
 }
 
 /// Where frames are put. Cheap to clone; no clone keeps the stream open.
@@ -36,6 +38,7 @@ pub struct Outbox<F> {
 /// The stream of frames that tonic sends. Dropping it ends the link.
 pub struct Drain<F> {
     shared: Arc<Mutex<State<F>>>,
+    turn: Turn,
 }
 
 struct State<F> {
@@ -171,8 +174,12 @@ impl<F: Frame> State<F> {
 impl<F: Frame> Stream for Drain<F> {
     type Item = F;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F>> {
-        let mut state = lock(&self.shared);
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F>> {
+        if self.turn.is_others(context) {
+            return Poll::Pending;
+        }
+        let Self { shared, turn } = &mut *self;
+        let mut state = lock(shared);
         if state.phase == Phase::Closed {
             return Poll::Ready(None);
         }
@@ -184,6 +191,7 @@ impl<F: Frame> Stream for Drain<F> {
             return Poll::Ready(None);
         }
         state.waker = Some(context.waker().clone());
+        turn.over();
         Poll::Pending
     }
 }

@@ -1,7 +1,9 @@
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, Stream as _, StreamExt as _};
+use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::{CHUNK_BYTES, Closed, Drain, Opening, Overrun, Receiver, Sender, Trunk, WINDOW_BYTES};
 use crate::v1::tunnel_frame::Frame;
@@ -61,10 +63,18 @@ impl Pair {
 
 /// The next frame, if there is one.
 fn next(drain: &mut Drain) -> Option<TunnelFrame> {
-    let mut context = Context::from_waker(Waker::noop());
-    match drain.poll_next_unpin(&mut context) {
+    match poll(drain) {
         Poll::Ready(frame) => frame,
         Poll::Pending => None,
+    }
+}
+
+/// Polls after all others had their turn.
+fn poll(drain: &mut Drain) -> Poll<Option<TunnelFrame>> {
+    let mut context = Context::from_waker(Waker::noop());
+    match drain.poll_next_unpin(&mut context) {
+        Poll::Pending => drain.poll_next_unpin(&mut context),
+        ready @ Poll::Ready(_) => ready,
     }
 }
 
@@ -145,6 +155,35 @@ fn no_more_than_a_window_is_under_way_until_the_reader_takes_it() {
         pair.bring();
     }
     assert_eq!(taken, large.len());
+}
+
+#[test]
+fn who_is_woken_lets_others_speak_first() {
+    let mut pair = Pair::new();
+    let ((_from_node, mut to_node), _node) = pair.tunnel();
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(woken.clone());
+    let mut context = Context::from_waker(&waker);
+    let mut poll = || pair.from_router.poll_next_unpin(&mut context);
+    assert!(poll().is_pending());
+    for text in ["one", "two"] {
+        send(&mut to_node, Bytes::from(text));
+    }
+    let times = || woken.0.load(Ordering::Relaxed);
+    let before = times();
+    assert!(poll().is_pending());
+    assert_eq!(times(), before + 1, "it comes after the others");
+    assert!(poll().is_ready() && poll().is_ready() && poll().is_pending());
+    assert_eq!(times(), before + 1);
+}
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -231,8 +270,7 @@ fn when_the_trunk_is_lost_what_had_arrived_is_still_there() {
     // Answered in time, or not.
     let _ = opening.answer().now_or_never().unwrap();
     assert_eq!(pair.router.open(Vec::new()).unwrap_err(), Closed);
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(pair.from_router.poll_next_unpin(&mut context).is_ready());
+    assert_eq!(poll(&mut pair.from_router), Poll::Ready(None));
 }
 
 #[test]
@@ -244,10 +282,8 @@ fn a_trunk_that_finishes_says_all_that_it_has_to_say() {
     drop((from_app, to_app));
     pair.node.finish();
     assert_eq!(pair.node.accept(9).unwrap_err(), Closed);
-    let mut context = Context::from_waker(Waker::noop());
     let mut frames = 0;
-    while let Poll::Ready(Some(_)) = std::pin::Pin::new(&mut pair.from_node).poll_next(&mut context)
-    {
+    while let Poll::Ready(Some(_)) = poll(&mut pair.from_node) {
         frames += 1;
     }
     assert_eq!(frames, WINDOW_BYTES / CHUNK_BYTES + 1, "chunks, Gone");
@@ -262,14 +298,10 @@ fn a_trunk_that_is_retired_ends_with_its_last_tunnel() {
     assert_eq!(pair.router.open(Vec::new()).unwrap_err(), Closed);
     drop((one, node_one));
     pair.bring();
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(pair.from_router.poll_next_unpin(&mut context).is_pending());
+    assert_eq!(poll(&mut pair.from_router), Poll::Pending);
     drop((two, node_two));
     pair.bring();
-    assert_eq!(
-        pair.from_router.poll_next_unpin(&mut context),
-        Poll::Ready(None)
-    );
+    assert_eq!(poll(&mut pair.from_router), Poll::Ready(None));
 }
 
 #[test]

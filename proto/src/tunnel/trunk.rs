@@ -10,6 +10,7 @@ use futures_util::Stream;
 
 use super::half::{self, Opening, Receiver, Sender};
 use super::state::{Peer, Tunnel};
+use crate::link::Turn;
 use crate::v1::{Header, TunnelAnswer, TunnelFrame, TunnelOpen, tunnel_frame};
 
 /// The trunk has ended.
@@ -35,7 +36,8 @@ pub fn trunk() -> (Trunk, Drain) {
             waker: None,
         }),
     });
-    (Trunk(shared.clone()), Drain(shared))
+    let turn = Turn::default();
+    (Trunk(shared.clone()), Drain { shared, turn })
 }
 
 /// One end of a trunk. Cheap to clone; no clone keeps the stream open.
@@ -44,7 +46,10 @@ pub struct Trunk(Arc<Shared>);
 
 /// The stream of frames that tonic sends. Dropping it ends the trunk.
 #[derive(Debug)]
-pub struct Drain(Arc<Shared>);
+pub struct Drain {
+    shared: Arc<Shared>,
+    turn: Turn,
+}
 
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -284,10 +289,14 @@ impl fmt::Debug for Shared {
 impl Stream for Drain {
     type Item = TunnelFrame;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<TunnelFrame>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<TunnelFrame>> {
+        if self.turn.is_others(context) {
+            return Poll::Pending;
+        }
+        let Self { shared, turn } = &mut *self;
         loop {
             let tunnel = {
-                let mut state = self.0.lock();
+                let mut state = shared.lock();
                 if state.phase == Phase::Closed {
                     return Poll::Ready(None);
                 }
@@ -303,6 +312,7 @@ impl Stream for Drain {
                         Some(waker) => waker.clone_from(context.waker()),
                         none => *none = Some(context.waker().clone()),
                     }
+                    turn.over();
                     return Poll::Pending;
                 };
                 tunnel
@@ -311,7 +321,7 @@ impl Stream for Drain {
             let number = tunnel.number;
             if again {
                 // Its own waker is this task.
-                self.0.lock().turns.push_back(tunnel);
+                shared.lock().turns.push_back(tunnel);
             }
             if frame.is_some() {
                 return Poll::Ready(Some(TunnelFrame {
@@ -325,6 +335,6 @@ impl Stream for Drain {
 
 impl Drop for Drain {
     fn drop(&mut self) {
-        self.0.lose();
+        self.shared.lose();
     }
 }

@@ -5,13 +5,15 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use clientmcp_proto::tunnel::{CHUNK_BYTES, Receiver, Sender};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::timeout;
@@ -47,7 +49,7 @@ pub(crate) async fn relay(
     hang_up: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (app_reads, app_writes) = app.stream.split();
-    let mut to_node = pin!(to_node(app.early, &app_reads, sender, stall, hang_up));
+    let mut to_node = pin!(to_node(app.early, app_reads, sender, stall, hang_up));
     let mut to_app = pin!(to_app(receiver, app_writes, stall));
     let rest = tokio::select! {
         ended = &mut to_node => {
@@ -64,20 +66,20 @@ pub(crate) async fn relay(
 
 async fn to_node(
     early: Bytes,
-    app: &ReadHalf<'_>,
+    mut app: ReadHalf<'_>,
     mut node: Sender,
     stall: Duration,
     hang_up: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let sent = tokio::select! {
-        sent = send(early, app, &mut node, stall) => sent,
+        sent = send(early, &mut app, &mut node, stall) => sent,
         () = hang_up => Ok(()),
     };
     node.finish();
     match sent {
         // The node has left, and what it said last is still on its way to the app. A socket that is
         // closed with unread bytes would be reset, and that would be lost.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => discard(app).await,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => discard(&mut app).await,
         sent => sent,
     }
 }
@@ -85,7 +87,7 @@ async fn to_node(
 /// Sends what the app says until it ends.
 async fn send(
     mut early: Bytes,
-    app: &ReadHalf<'_>,
+    app: &mut ReadHalf<'_>,
     node: &mut Sender,
     stall: Duration,
 ) -> io::Result<()> {
@@ -95,34 +97,32 @@ async fn send(
     }
     drop(early);
     loop {
-        // A socket that always has something to read must not keep its thread to itself.
-        tokio::task::coop::consume_budget().await;
-        app.readable().await?;
         let room = timeout(stall, node.ready()).await??;
-        let read = BUFFER.with_borrow_mut(|buffer| {
-            let read = app.try_read(&mut buffer[..room])?;
-            Ok(Bytes::copy_from_slice(&buffer[..read]))
-        });
-        match read {
-            Ok(chunk) if chunk.is_empty() => return Ok(()),
-            Ok(chunk) => node.send(chunk),
-            Err(error) => would_block(error)?,
+        let chunk = read(app, room, Bytes::copy_from_slice).await?;
+        if chunk.is_empty() {
+            return Ok(());
         }
+        node.send(chunk);
     }
 }
 
 /// Reads to the end, for nobody.
-async fn discard(app: &ReadHalf<'_>) -> io::Result<()> {
-    loop {
-        tokio::task::coop::consume_budget().await;
-        app.readable().await?;
-        let read = BUFFER.with_borrow_mut(|buffer| app.try_read(buffer));
-        match read {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => would_block(error)?,
-        }
-    }
+async fn discard(app: &mut ReadHalf<'_>) -> io::Result<()> {
+    while read(app, CHUNK_BYTES, <[u8]>::len).await? > 0 {}
+    Ok(())
+}
+
+/// Reads once, at most so many bytes; nothing at the end. A read that fills less than there is room
+/// for is known to be the last for now, so no second one has to find that out.
+async fn read<R>(app: &mut ReadHalf<'_>, room: usize, taken: impl Fn(&[u8]) -> R) -> io::Result<R> {
+    poll_fn(|context| {
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut buffer = ReadBuf::new(&mut buffer[..room]);
+            let read = ready!(Pin::new(&mut *app).poll_read(context, &mut buffer));
+            Poll::Ready(read.map(|()| taken(buffer.filled())))
+        })
+    })
+    .await
 }
 
 /// Writes what comes for the app until it ends.

@@ -13,7 +13,7 @@ use clientmcp_core::timings::Timings;
 use clientmcp_core::token::{Claims, mint};
 use clientmcp_router::{Config, Router};
 
-use crate::http_client::{Answer, Connection};
+use crate::http_client::{Answer, Connection, PATIENCE};
 use crate::node::FakeNode;
 
 pub(crate) const CLIENT_ID: &str = "app-1";
@@ -76,7 +76,25 @@ impl Cluster {
         for node in &cluster.nodes {
             node.linked().await;
         }
+        tokio::time::timeout(PATIENCE, cluster.links_up())
+            .await
+            .unwrap();
         cluster
+    }
+
+    /// A node knows of its link a moment before the router does.
+    async fn links_up(&self) {
+        let request = Request::new("GET", "/status").to_bytes();
+        loop {
+            let mut admin = Connection::open(self.router.admin_addr()).await;
+            let page = admin.exchange(&request).await.json();
+            let members = page["members"].as_array().unwrap();
+            let up = members.iter().filter(|member| member["linkUp"] == true);
+            if up.count() == self.nodes.len() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
