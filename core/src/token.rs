@@ -257,6 +257,20 @@ impl Grant {
         &self.client_id
     }
 
+    /// The same of the same token at a later time: its signature need not be checked again.
+    ///
+    /// # Errors
+    /// [`TokenError::Expired`].
+    pub fn again(&self, now_unix_s: u64) -> Result<Self, TokenError> {
+        if now_unix_s >= self.expires_at.saturating_add(limits::TOKEN_LEEWAY_S) {
+            return Err(TokenError::Expired);
+        }
+        Ok(Self {
+            verified_at: now_unix_s,
+            ..self.clone()
+        })
+    }
+
     /// The right to connect as the app.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clientmcp_core::mcp::origin::OriginPolicy;
 use clientmcp_core::mcp::session::SessionKeys;
-use clientmcp_core::token::{Grant, TokenError, Verifier};
+use clientmcp_core::token::{Grant, TokenError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -15,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
 use crate::request_body::Bodies;
+use crate::verified::Verified;
 
 /// A router's state: configuration, what it knows of the cluster, and what it counts. There is
 /// none per agent or app beyond requests in flight.
@@ -34,7 +35,7 @@ pub(crate) struct Gateway {
     pub(crate) closing: CancellationToken,
     /// Cancelled when the router is dropped, or has stopped: whatever still runs is dropped.
     pub(crate) abort: CancellationToken,
-    pub(crate) verifier: Verifier,
+    pub(crate) tokens: Verified,
 }
 
 impl Gateway {
@@ -43,7 +44,7 @@ impl Gateway {
     /// # Errors
     /// [`TokenError`]; it is counted.
     pub(crate) fn verify(&self, token: &str) -> Result<Grant, TokenError> {
-        let verified = self.verifier.verify(token, unix_seconds());
+        let verified = self.tokens.verify(token, unix_seconds());
         match &verified {
             Ok(grant) => self.metrics.token_verified(grant.key_index()),
             Err(error) => self.metrics.token_refused(error.label()),

@@ -35,6 +35,7 @@ mod sessions;
 mod start;
 mod status;
 mod verdict;
+mod verified;
 mod watch;
 
 pub use body::{Body, Response, Stalled};

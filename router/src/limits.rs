@@ -50,6 +50,8 @@ pub(crate) const PLACE_AGAIN: Duration = Duration::from_millis(100);
 /// Nodes that are asked to take one app's socket.
 pub(crate) const TUNNEL_ATTEMPTS: usize = 3;
 
+/// Verified tokens that are remembered, in bytes.
+pub(crate) const TOKENS_BYTES: usize = 16 * 1024 * 1024;
 /// Registrations that are remembered, in bytes.
 pub(crate) const REGISTRATIONS_BYTES: usize = 128 * 1024 * 1024;
 /// Client IDs whose registration is remembered by its hashes.

@@ -15,7 +15,6 @@ use clientmcp_cluster::tasks::Tasks;
 use clientmcp_core::ids::{Incarnation, MemberId};
 use clientmcp_core::mcp::origin::{InvalidEntry, OriginPolicy};
 use clientmcp_core::mcp::session::SessionKeys;
-use clientmcp_core::token::Verifier;
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -30,6 +29,7 @@ use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
 use crate::request_body::Bodies;
+use crate::verified::Verified;
 use crate::{fetch, routes, status};
 
 /// The options by which an operator says where to listen.
@@ -299,7 +299,7 @@ fn assemble(
     Arc::new(Gateway {
         origins,
         sessions: SessionKeys::new(&config.secrets),
-        verifier: Verifier::new(&config.secrets),
+        tokens: Verified::new(&config.secrets),
         links,
         registrations: Arc::new(Registrations::new(placement.clone(), metrics.clone())),
         placement,
