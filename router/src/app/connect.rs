@@ -130,14 +130,16 @@ async fn hang_up(gateway: &Gateway) {
     gateway.closing.cancelled().await;
     let drain = gateway.config.timings.drain;
     let spread = (drain / 3).mul_f64(rand::random_range(0.0..1.0));
-    tokio::time::sleep(drain / 2 + spread).await;
+    // A tunnel has no room for a timer while nobody stops.
+    Box::pin(tokio::time::sleep(drain / 2 + spread)).await;
 }
 
 /// The app's socket, once the answer to its handshake is written.
 async fn take_over(upgrade: OnUpgrade) -> Option<Leg> {
     /// An app that does not read the answer to its handshake.
     const HANDSHAKE: Duration = Duration::from_secs(10);
-    let upgraded = tokio::time::timeout(HANDSHAKE, upgrade).await.ok()?.ok()?;
+    let upgraded = tokio::time::timeout(HANDSHAKE, upgrade);
+    let upgraded = Box::pin(upgraded).await.ok()?.ok()?;
     let parts = auto::upgrade::downcast::<TokioIo<TcpStream>>(upgraded).ok()?;
     Some(Leg {
         stream: parts.io.into_inner(),

@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
-use std::task::{Poll, ready};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use clientmcp_proto::tunnel::{CHUNK_BYTES, Receiver, Sender};
+use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
@@ -54,11 +55,11 @@ pub(crate) async fn relay(
     let rest = tokio::select! {
         ended = &mut to_node => {
             ended?;
-            timeout(LINGER, to_app).await
+            Box::pin(timeout(LINGER, to_app)).await
         }
         ended = &mut to_app => {
             ended?;
-            timeout(LINGER, to_node).await
+            Box::pin(timeout(LINGER, to_node)).await
         }
     };
     rest.unwrap_or(Ok(()))
@@ -92,17 +93,26 @@ async fn send(
     stall: Duration,
 ) -> io::Result<()> {
     while !early.is_empty() {
-        let room = timeout(stall, node.ready()).await??;
+        let room = ready(node, stall).await?;
         node.send(early.split_to(early.len().min(room)));
     }
     drop(early);
     loop {
-        let room = timeout(stall, node.ready()).await??;
+        let room = ready(node, stall).await?;
         let chunk = read(app, room, Bytes::copy_from_slice).await?;
         if chunk.is_empty() {
             return Ok(());
         }
         node.send(chunk);
+    }
+}
+
+/// How much the tunnel takes. A tunnel that takes something, as nearly all do, has no room for a
+/// timer.
+async fn ready(node: &mut Sender, stall: Duration) -> io::Result<usize> {
+    match node.ready().now_or_never() {
+        Some(room) => room,
+        None => Box::pin(timeout(stall, node.ready())).await?,
     }
 }
 
@@ -118,7 +128,7 @@ async fn read<R>(app: &mut ReadHalf<'_>, room: usize, taken: impl Fn(&[u8]) -> R
     poll_fn(|context| {
         BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(&mut buffer[..room]);
-            let read = ready!(Pin::new(&mut *app).poll_read(context, &mut buffer));
+            let read = std::task::ready!(Pin::new(&mut *app).poll_read(context, &mut buffer));
             Poll::Ready(read.map(|()| taken(buffer.filled())))
         })
     })
@@ -158,7 +168,7 @@ async fn write(
             Ok(written) => return Ok(written),
             Err(error) => would_block(error)?,
         }
-        timeout(stall, app.writable()).await??;
+        Box::pin(timeout(stall, app.writable())).await??;
     }
 }
 
