@@ -153,6 +153,11 @@ impl Cluster {
         self.nodes.remove(index)
     }
 
+    /// Takes a router out, to be stopped by the caller.
+    pub fn take_router(&mut self, index: usize) -> Router {
+        self.routers.remove(index)
+    }
+
     /// Waits until a member ends unasked, which is fatal, and says why.
     pub async fn failed(&self) -> anyhow::Error {
         let nodes = self

@@ -168,6 +168,39 @@ impl fmt::Display for CallId {
     }
 }
 
+/// The ID of a task: 128 random bits as 32 hexadecimal digits. Whoever has it still needs the
+/// token of the subject that began the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(u128);
+
+impl TaskId {
+    /// The ID that these random bits make.
+    #[must_use]
+    pub fn from_random(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// Reads the textual form.
+    ///
+    /// # Errors
+    /// [`InvalidId`] if the text is none that [`fmt::Display`] gives.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_form = text.len() == 32 && text.bytes().all(is_digit);
+        let bits = u128::from_str_radix(text, 16).ok().filter(|_| is_form);
+        bits.map(Self).ok_or(InvalidId {
+            what: "task ID",
+            problem: "must be 32 hexadecimal digits",
+        })
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +212,18 @@ mod tests {
         }
         for bad in ["", "a b", "a/b", "ä", "a\n", "a%2F", &"a".repeat(129)] {
             assert!(ClientId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn task_ids_have_one_form() {
+        for bits in [0, 1, u128::MAX] {
+            let id = TaskId::from_random(bits);
+            assert_eq!(TaskId::parse(&id.to_string()), Ok(id));
+        }
+        let upper = "A".repeat(32);
+        for bad in ["", "0", "+0000000000000000000000000000000", &upper] {
+            assert!(TaskId::parse(bad).is_err(), "{bad}");
         }
     }
 

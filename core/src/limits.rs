@@ -150,6 +150,26 @@ pub const STABLE_CONNECTION_MS: u64 = 2_000;
 pub const SETTLE_RING_MS: u64 = 2_000;
 /// A call becomes a stream after this time, and gets a comment each time it passes again.
 pub const STREAM_AFTER_MS: u64 = 1_000;
+/// A call that may become a task is one after this time.
+pub const TASK_AFTER_MS: u64 = 500;
+/// A router drives a task for so long without renewing that; then another one takes it over.
+pub const TASK_LEASE_MS: u64 = 6_000;
+/// A task is kept for so long after it began, if its app does not say otherwise.
+pub const TASK_TTL_MS: u64 = 3_600_000;
+/// The shortest time for which an app may have a task kept.
+pub const TASK_TTL_MIN_MS: u64 = 10_000;
+/// The longest time for which an app may have a task kept.
+pub const TASK_TTL_MAX_MS: u64 = 24 * 3_600_000;
+/// Agents are to ask for a task so often, if its app does not say otherwise.
+pub const TASK_POLL_INTERVAL_MS: u64 = 1_000;
+/// The shortest interval that an app may suggest.
+pub const TASK_POLL_MIN_MS: u64 = 100;
+/// The longest interval that an app may suggest.
+pub const TASK_POLL_MAX_MS: u64 = 3_600_000;
+/// Requests for input of one task, all rounds together.
+pub const TASK_QUESTIONS: usize = 64;
+/// The last moment that is written as a date, in milliseconds since 1970: the year 9999.
+pub const UNIX_MS_MAX: u64 = 253_402_300_799_999;
 /// Between comments on long-lived streams.
 pub const STREAM_COMMENT_MS: u64 = 15_000;
 /// Tolerance for `exp` and `nbf`.

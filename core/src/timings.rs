@@ -62,6 +62,10 @@ pub struct Timings {
     pub drain: Duration,
     /// A call becomes a stream after this time, and gets a comment each time it passes again.
     pub stream_after: Duration,
+    /// A call that may become a task is one after this time.
+    pub task_after: Duration,
+    /// A router drives a task for so long without renewing that; then another one takes it over.
+    pub task_lease: Duration,
     /// Between comments on long-lived streams.
     pub stream_comment: Duration,
 }
@@ -97,6 +101,8 @@ impl Default for Timings {
             pre_drain: ms(limits::PRE_DRAIN_MS),
             drain: ms(limits::DRAIN_MS),
             stream_after: ms(limits::STREAM_AFTER_MS),
+            task_after: ms(limits::TASK_AFTER_MS),
+            task_lease: ms(limits::TASK_LEASE_MS),
             stream_comment: ms(limits::STREAM_COMMENT_MS),
         }
     }

@@ -60,6 +60,7 @@ impl Modern {
         let request = self.post(body).with("Mcp-Method", method);
         let named = match method {
             "resources/read" => member(&params, "uri"),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => member(&params, "taskId"),
             _ => member(&params, "name"),
         };
         match named {

@@ -161,6 +161,8 @@ fn short_timings() -> Timings {
         lease: ms(60_000),
         probe_timeout: ms(60_000),
         stream_after: ms(300),
+        task_after: ms(200),
+        task_lease: ms(900),
         stream_comment: ms(300),
         grace: ms(500),
         grace_after_leaving: ms(300),

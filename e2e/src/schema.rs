@@ -59,7 +59,13 @@ impl Names {
         if self.modern && result["resultType"] == "input_required" {
             return "InputRequiredResult";
         }
+        if self.modern && result["resultType"] == "task" {
+            return "CreateTaskResult";
+        }
         match method {
+            "tasks/get" => "GetTaskResult",
+            "tasks/update" => "UpdateTaskResult",
+            "tasks/cancel" => "CancelTaskResult",
             "initialize" => "InitializeResult",
             "server/discover" => "DiscoverResult",
             "tools/list" => "ListToolsResult",
@@ -121,15 +127,30 @@ impl Made {
     }
 }
 
+/// What the tasks extension defines.
+const OF_TASKS: [&str; 4] = [
+    "CreateTaskResult",
+    "GetTaskResult",
+    "UpdateTaskResult",
+    "CancelTaskResult",
+];
+
 fn compile(version: Version, definition: &str, schemas: &mut Schemas) -> SchemaIndex {
     let (text, definitions) = match version {
+        // The extension's schema has names of its own for what it adds.
+        Version::V2026_07_28 if OF_TASKS.contains(&definition) => {
+            (include_str!("../schemas/ext-tasks.json"), "$defs")
+        }
         Version::V2025_03_26 => (include_str!("../schemas/2025-03-26.json"), "definitions"),
         Version::V2025_06_18 => (include_str!("../schemas/2025-06-18.json"), "definitions"),
         Version::V2025_11_25 => (include_str!("../schemas/2025-11-25.json"), "$defs"),
         Version::V2026_07_28 => (include_str!("../schemas/2026-07-28.json"), "$defs"),
     };
     let document = serde_json::from_str(text).expect("the published schemas are JSON");
-    let url = format!("https://schemas.invalid/{}.json", version.as_str());
+    let url = format!(
+        "https://schemas.invalid/{}/{definition}.json",
+        version.as_str()
+    );
     let mut compiler = Compiler::new();
     compiler
         .add_resource(&url, document)

@@ -8,10 +8,11 @@ use clientmcp_proto::v1::cancel::Reason;
 use clientmcp_proto::v1::outcome::Outcome;
 use clientmcp_proto::v1::{self, GiveUp};
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::gateway::Gateway;
-use crate::links::{End, InFlight, News};
+use crate::links::{End, InFlight, News, Settling};
 
 /// A call that was delivered more than once and is given up may be known to no node: it is between
 /// holders, or waits for its app to come back. That it is given up is then brought to the app on
@@ -21,6 +22,8 @@ pub(crate) struct Abandoned {
     gateway: Weak<Gateway>,
     client_id: ClientId,
     armed: Option<Armed>,
+    /// Cancelled when the call goes on without us.
+    released: Option<CancellationToken>,
 }
 
 #[derive(Debug)]
@@ -36,7 +39,13 @@ impl Abandoned {
             gateway: Arc::downgrade(gateway),
             client_id: client_id.clone(),
             armed: None,
+            released: None,
         }
+    }
+
+    /// It is not given up once this is cancelled: another router carries it.
+    pub(crate) fn unless(&mut self, released: CancellationToken) {
+        self.released = Some(released);
     }
 
     /// This instance may run the call: dropping this tells it, from here on.
@@ -66,6 +75,10 @@ impl Drop for Abandoned {
         let (Some(armed), Some(gateway)) = (self.armed.take(), self.gateway.upgrade()) else {
             return;
         };
+        let released = self.released.as_ref();
+        if released.is_some_and(CancellationToken::is_cancelled) {
+            return;
+        }
         if Handle::try_current().is_err() {
             return;
         }
@@ -90,7 +103,7 @@ async fn tell(gateway: &Arc<Gateway>, client_id: &ClientId, armed: &Armed) {
     while let Ok(peer) = route.next().await {
         let run = peer.run();
         let frame = armed.frame(gateway, client_id);
-        let Ok(in_flight) = peer.start(frame, Bytes::new()) else {
+        let Ok(in_flight) = peer.start(frame, Bytes::new(), Settling::OnArrival) else {
             route.not_here(&run);
             continue;
         };

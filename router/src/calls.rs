@@ -11,7 +11,9 @@ use clientmcp_core::json::Json;
 use clientmcp_core::limits::REQUEST_BODY_BYTES;
 use clientmcp_core::mcp::error::RpcError;
 use clientmcp_core::mcp::outcome::{Failure, Reply};
+use clientmcp_core::mcp::task::TaskCall;
 use clientmcp_core::registration::Kind;
+use clientmcp_core::tool::TaskMode;
 use clientmcp_proto::v1::{self, absent};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -19,14 +21,16 @@ use uuid::Uuid;
 
 use crate::abandoned::Abandoned;
 use crate::delivery::{Delivery, Next, Over};
+use crate::gateway::unix_ms;
 use crate::limits;
-use crate::links::{End, InFlight, News, NotSent, Run};
+use crate::links::{End, Event, InFlight, News, NotSent, Receipt, Run, Settling};
 use crate::metrics::Held;
 use crate::notices::Said;
 use crate::order::Order;
 use crate::placement::{Route, Unplaced};
 use crate::refusal;
 use crate::registrations::{App, Known};
+use crate::tasks::Watcher;
 use crate::verdict::{Answered, Verdict};
 
 /// The registration may change under a call that is being checked, and its instance as well; not
@@ -60,6 +64,12 @@ pub(crate) struct Call {
     route: Route,
     /// While its app may run it.
     abandoned: Abandoned,
+    /// Whether it may, or must, be a task.
+    mode: TaskMode,
+    /// Whoever makes a task of it, or has.
+    watcher: Option<Watcher>,
+    /// For its answer.
+    receipt: Option<Receipt>,
     _counted: Held,
 }
 
@@ -105,10 +115,42 @@ impl Call {
             delivery: Delivery::default(),
             orphaned_until: None,
             abandoned: Abandoned::new(gateway, &order.client_id),
+            mode: TaskMode::Never,
+            watcher: None,
+            receipt: None,
             route: gateway.placement.route(&order.client_id),
             _counted: gateway.metrics.call_begun(),
             order: order.clone(),
         }
+    }
+
+    /// A call of a task, which may have been delivered before by another router.
+    pub(crate) fn of_task(order: &Arc<Order>, stored: &TaskCall) -> Self {
+        let mut call = Self::of_round(
+            order,
+            Some(stored.root_id.0),
+            stored.round,
+            stored.params.clone(),
+        );
+        call.id = stored.id.0;
+        let remaining = stored.ends_at_ms.saturating_sub(unix_ms());
+        call.deadline = call.begun + Duration::from_millis(remaining);
+        if let Some(app) = &stored.app {
+            call.delivery = Delivery::to(App {
+                instance: app.instance.clone(),
+                resumes: app.resumes,
+            });
+            call.mode = TaskMode::Required;
+            call.route.insist();
+        }
+        call
+    }
+
+    /// Tells of the call, and asks before it is sent.
+    pub(crate) fn watched_by(mut self, watcher: Watcher) -> Self {
+        self.abandoned.unless(watcher.released().clone());
+        self.watcher = Some(watcher);
+        self
     }
 
     /// Its ID: the root of those that follow on it.
@@ -119,7 +161,11 @@ impl Call {
     /// Carries the call to its end; progress and log messages are said to the agent. Dropping this
     /// cancels the call.
     pub(crate) async fn run(mut self, said: &mpsc::Sender<Said>) -> Answered {
-        let mut stage = Stage::Unchecked { fresh: false };
+        let mut stage = if self.delivery.may_have_run() {
+            Stage::Checked
+        } else {
+            Stage::Unchecked { fresh: false }
+        };
         let verdict = loop {
             let step = match stage {
                 Stage::Unchecked { fresh } => self.check_against_registration(fresh).await,
@@ -144,6 +190,7 @@ impl Call {
         Answered {
             verdict,
             known: self.known,
+            receipt: self.receipt,
         }
     }
 
@@ -155,9 +202,16 @@ impl Call {
         said: &mpsc::Sender<Said>,
     ) -> Option<End> {
         let mut deadline = pin!(tokio::time::sleep_until(self.deadline));
+        let mut released = pin!(released(self.watcher.clone()));
         loop {
             let news = tokio::select! {
                 news = in_flight.next() => news,
+                () = &mut released => {
+                    in_flight.release();
+                    self.abandoned.disarm();
+                    // Whoever released it hears nothing more of it.
+                    return std::future::pending().await;
+                }
                 () = &mut deadline => {
                     self.abandoned.because(v1::cancel::Reason::Timeout);
                     in_flight.cancel(v1::cancel::Reason::Timeout);
@@ -166,6 +220,11 @@ impl Call {
             };
             match news {
                 News::End(end) => return Some(end),
+                News::Event(Event::Task(wish)) => {
+                    if let Some(watcher) = &self.watcher {
+                        watcher.wish(wish).await;
+                    }
+                }
                 // A slow agent is waited for: what comes meanwhile is dropped by the link. A
                 // legacy agent may be gone while its call runs on.
                 News::Event(event) => {
@@ -206,6 +265,14 @@ impl Call {
         let wanted = admitted.timeout.unwrap_or(timings.call_deadline);
         self.against = admitted.against;
         self.deadline = self.begun + wanted.min(timings.call_deadline_max);
+        self.mode = admitted.task;
+        match &self.watcher {
+            Some(watcher) if self.mode != TaskMode::Never => {
+                let app = self.delivery.app();
+                watcher.aimed(self.mode, app, self.deadline).await;
+            }
+            _ => {}
+        }
         Ok(Stage::Checked)
     }
 
@@ -243,7 +310,7 @@ impl Call {
             Unplaced::OutOfReach => self.undelivered(),
         })?;
         let run = peer.run();
-        match peer.start(self.frame(), self.params.clone()) {
+        match peer.start(self.frame(), self.params.clone(), self.settling()) {
             Ok(in_flight) => Ok(self.sent(in_flight, run)),
             Err(NotSent::Down) => {
                 self.route.not_here(&run);
@@ -259,7 +326,18 @@ impl Call {
         }
     }
 
+    /// What may be a task is settled when its result is stored.
+    fn settling(&self) -> Settling {
+        match self.mode {
+            TaskMode::Optional | TaskMode::Required if self.watcher.is_some() => Settling::Later,
+            _ => Settling::OnArrival,
+        }
+    }
+
     fn sent(&mut self, in_flight: InFlight, run: Run) -> Stage {
+        if self.settling() == Settling::Later {
+            self.receipt = Some(in_flight.receipt());
+        }
         tracing::trace!(call = %self.id, node = %run, attempt = self.delivery.attempt(), "call sent");
         if self.delivery.may_have_run() {
             self.order.gateway.metrics.redeliveries.inc();
@@ -327,7 +405,7 @@ impl Call {
                 self.abandoned.disarm();
                 return Err(self.verdict(Over::Unknown));
             };
-            match peer.start(self.frame(), Bytes::new()) {
+            match peer.start(self.frame(), Bytes::new(), self.settling()) {
                 Ok(in_flight) => return Ok(self.sent(in_flight, run)),
                 Err(_) => tokio::time::sleep(limits::PLACE_AGAIN).await,
             }
@@ -389,5 +467,13 @@ impl Call {
 
     fn refuse(&self, error: RpcError) -> Verdict {
         Verdict::Refused(Reply::Error(self.order.request.refuse(error)))
+    }
+}
+
+/// Resolves when another router is to carry the call.
+async fn released(watcher: Option<Watcher>) {
+    match watcher {
+        Some(watcher) => watcher.released().cancelled().await,
+        None => std::future::pending().await,
     }
 }

@@ -70,6 +70,20 @@ pub(crate) enum Over {
 }
 
 impl Delivery {
+    /// A call that this app may run already.
+    pub(crate) fn to(app: App) -> Self {
+        Self {
+            app: Some(app),
+            attempt: 1,
+            ..Self::default()
+        }
+    }
+
+    /// The app that the call is for, where that is known.
+    pub(crate) fn app(&self) -> Option<&App> {
+        self.app.as_ref()
+    }
+
     /// The call was checked for this app. Does nothing once it may have reached another.
     pub(crate) fn aim(&mut self, app: Option<App>) {
         if !self.may_have_run() {

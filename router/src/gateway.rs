@@ -15,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
 use crate::request_body::Bodies;
+use crate::tasks::Tasks;
 use crate::verified::Verified;
 
 /// A router's state: configuration, what it knows of the cluster, and what it counts. There is
@@ -36,6 +37,10 @@ pub(crate) struct Gateway {
     /// Cancelled when the router is dropped, or has stopped: whatever still runs is dropped.
     pub(crate) abort: CancellationToken,
     pub(crate) tokens: Verified,
+    /// Where tasks are kept.
+    pub(crate) tasks: Arc<Tasks>,
+    /// Drivers of tasks.
+    pub(crate) errands: TaskTracker,
 }
 
 impl Gateway {
@@ -69,7 +74,14 @@ impl Gateway {
 
 /// The time in seconds since 1970, by this machine's clock.
 pub(crate) fn unix_seconds() -> u64 {
+    unix_ms() / 1_000
+}
+
+/// The time in milliseconds since 1970, by this machine's clock.
+pub(crate) fn unix_ms() -> u64 {
     // A clock before 1970 makes every token valid too early rather than the process panic.
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }

@@ -34,6 +34,7 @@ mod routes;
 mod sessions;
 mod start;
 mod status;
+mod tasks;
 mod verdict;
 mod verified;
 mod watch;

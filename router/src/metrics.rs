@@ -30,6 +30,11 @@ pub(crate) struct Metrics {
     pub(crate) links_lost: IntCounter,
     /// Answers of nodes that named another node.
     pub(crate) redirects: IntCounter,
+    tasks_driven: IntGauge,
+    /// Calls that became tasks.
+    pub(crate) tasks_begun: IntCounter,
+    /// Tasks that came from another router.
+    pub(crate) tasks_taken_over: IntCounter,
     /// Calls that were delivered again.
     pub(crate) redeliveries: IntCounter,
     /// Progress and log messages that a slow agent did not get.
@@ -79,6 +84,9 @@ impl Metrics {
                 "clientmcp_links_lost_total",
                 "Links to nodes that broke.",
             ),
+            tasks_driven: tasks_driven(r),
+            tasks_begun: counter(r, "clientmcp_tasks_begun_total", "Calls that became tasks."),
+            tasks_taken_over: tasks_taken_over(r),
             redeliveries: counter(
                 registry,
                 "clientmcp_redeliveries_total",
@@ -124,6 +132,11 @@ impl Metrics {
     /// A call begins; it lasts as long as the value.
     pub(crate) fn call_begun(&self) -> Held {
         Held::new(self.calls_in_flight.clone())
+    }
+
+    /// A task is driven as long as the value lasts.
+    pub(crate) fn task_driven(&self) -> Held {
+        Held::new(self.tasks_driven.clone())
     }
 
     /// Calls that wait for an app's answer.
@@ -175,6 +188,16 @@ impl Metrics {
     pub(crate) fn token_refused(&self, reason: &'static str) {
         self.tokens_refused.with_label_values(&[reason]).inc();
     }
+}
+
+fn tasks_driven(registry: &Registry) -> IntGauge {
+    let help = "Tasks whose calls run, driven by this router.";
+    gauge(registry, "clientmcp_tasks_driven", help)
+}
+
+fn tasks_taken_over(registry: &Registry) -> IntCounter {
+    let help = "Tasks that this router took over from another one.";
+    counter(registry, "clientmcp_tasks_taken_over_total", help)
 }
 
 fn input_requests(registry: &Registry) -> IntCounterVec {

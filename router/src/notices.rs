@@ -62,6 +62,8 @@ impl Notices {
                 let log = Log::read(&Json::parse(json).ok()?).ok()?;
                 notification::log(&log, self.log_level)
             }
+            // For whoever makes a task of the call.
+            Event::Task(_) => None,
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::notices::{Notices, Said};
 use crate::order::Order;
 use crate::refusal;
 use crate::rounds;
+use crate::tasks;
 use crate::verdict::{Answered, Verdict};
 
 /// Messages that wait for the stream.
@@ -133,6 +134,7 @@ impl Running {
         let (sender, said) = mpsc::channel(SAID);
         let request = order.request.clone();
         let answer: Pin<Box<dyn Future<Output = Answered> + Send>> = match request.era() {
+            Era::Modern if order.takes_tasks() => Box::pin(tasks::carry(order, sender)),
             Era::Modern => Box::pin(async move { Call::new(&order).run(&sender).await }),
             Era::Legacy => {
                 let carried = rounds::carry(order, is_streamed, sender);

@@ -29,6 +29,7 @@ use crate::metrics::Metrics;
 use crate::placement::Placement;
 use crate::registrations::Registrations;
 use crate::request_body::Bodies;
+use crate::tasks::{Tasks as Drives, take_over};
 use crate::verified::Verified;
 use crate::{fetch, routes, status};
 
@@ -108,14 +109,16 @@ impl Router {
         // Then become a member: from here on the view is known and kept.
         let registry = clientmcp_cluster::metrics::registry(Role::Router);
         let member = describe(&config, addr, admin_addr);
-        let membership = join(&config, store, &member, &registry).await?;
+        let membership = join(&config, store.clone(), &member, &registry).await?;
 
         // Links next, so that the first agent finds them standing or on their way.
         let tasks = Tasks::new();
         let metrics = Arc::new(Metrics::new(&registry));
-        let gateway = assemble(config, origins, &member, &membership, metrics);
+        let gateway = assemble(config, origins, &member, &membership, store, metrics);
         let draining = Arc::new(AtomicBool::new(false));
         follow_links(&tasks, &gateway, &membership);
+        let (taking, stop) = (gateway.clone(), tasks.stop().clone());
+        tasks.spawn("taking tasks over", take_over(taking, stop));
 
         // Operators may look before the world may ask.
         let admin = serve_operators(
@@ -198,9 +201,11 @@ impl Router {
         // have not moved by then; new connections find nobody.
         self.gateway.closing.cancel();
         self.gateway.tunnels.close();
+        self.gateway.errands.close();
         tokio::join!(
             self.connections.drain(timings.drain),
             wait(&self.gateway.tunnels, timings.drain),
+            wait(&self.gateway.errands, timings.drain),
         );
 
         // Nothing needs the cluster any more.
@@ -285,6 +290,7 @@ fn assemble(
     origins: OriginPolicy,
     member: &Member,
     membership: &Membership,
+    store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
 ) -> Arc<Gateway> {
     let timings = &config.timings;
@@ -306,6 +312,8 @@ fn assemble(
         metrics,
         bodies: Bodies::new(),
         tunnels: TaskTracker::new(),
+        tasks: Drives::new(store, member.incarnation, config.timings.task_lease),
+        errands: TaskTracker::new(),
         closing: CancellationToken::new(),
         abort: CancellationToken::new(),
         config,

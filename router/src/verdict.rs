@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use clientmcp_core::mcp::outcome::{Failure, Reply};
 
+use crate::links::Receipt;
 use crate::registrations::Known;
 
 /// The one answer to a call.
@@ -42,6 +43,9 @@ pub(crate) struct Answered {
     pub(crate) verdict: Verdict,
     /// What the call was checked against last: what its result is read by.
     pub(crate) known: Option<Arc<Known>>,
+    /// To be used when the answer is where nothing can lose it, if it is one of an app that
+    /// remembers it until then.
+    pub(crate) receipt: Option<Receipt>,
 }
 
 impl Answered {
@@ -50,6 +54,7 @@ impl Answered {
         Self {
             verdict,
             known: None,
+            receipt: None,
         }
     }
 }

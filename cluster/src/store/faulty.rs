@@ -13,7 +13,10 @@ use clientmcp_core::registration::{ContentHash, Hashes};
 use clientmcp_core::session_note::SessionNote;
 use tokio::sync::watch;
 
-use super::{Beat, ClaimRequest, Claimed, Departure, Joined, Record, Restored, Store, StoreError};
+use super::{
+    Beat, ClaimRequest, Claimed, Departure, Joined, Record, Restored, Store, StoreError,
+    StoredTask, TaskChange, TaskKey, Tasks,
+};
 use crate::member::{Lease, Member, ObservedMember};
 
 /// What goes wrong with a command.
@@ -50,6 +53,12 @@ pub enum Operation {
     NoteSession,
     Sessions,
     Ping,
+    CreateTask,
+    Task,
+    ChangeTask,
+    DriveTask,
+    KeepDriving,
+    UndrivenTasks,
 }
 
 /// Wraps a store and injects the [`Fault`]s that a test asks for.
@@ -159,9 +168,9 @@ impl std::fmt::Debug for FaultyStore {
 }
 
 macro_rules! forward {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty = $operation:ident;)*) => {
+    ($trait:ident: $(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty = $operation:ident;)*) => {
         #[async_trait]
-        impl Store for FaultyStore {
+        impl $trait for FaultyStore {
             $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
                 let inner = self.inner();
                 self.run(Operation::$operation, inner.$name($($argument),*)).await
@@ -170,7 +179,7 @@ macro_rules! forward {
     };
 }
 
-forward! {
+forward! { Store:
     fn join(member: &Member, lease: Lease, replacing: Option<Incarnation>) -> Joined = Join;
     fn heartbeat(member: &Member, lease: Lease) -> Beat = Heartbeat;
     fn leave(id: &MemberId, incarnation: Incarnation) -> () = Leave;
@@ -192,4 +201,15 @@ forward! {
     ) -> () = NoteSession;
     fn sessions(client_id: &ClientId) -> Vec<(String, SessionNote)> = Sessions;
     fn ping() -> () = Ping;
+}
+
+forward! { Tasks:
+    fn create_task(
+        task: &TaskKey, new: &StoredTask, ttl: Duration, driver: u64, lease: Duration
+    ) -> bool = CreateTask;
+    fn task(task: &TaskKey) -> Option<StoredTask> = Task;
+    fn change_task(task: &TaskKey, before: u64, change: &TaskChange) -> bool = ChangeTask;
+    fn drive_task(task: &TaskKey, driver: u64, lease: Duration) -> Option<StoredTask> = DriveTask;
+    fn keep_driving(task: &TaskKey, driver: u64, lease: Duration) -> Option<u64> = KeepDriving;
+    fn undriven_tasks(limit: usize) -> Vec<TaskKey> = UndrivenTasks;
 }

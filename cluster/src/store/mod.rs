@@ -7,6 +7,7 @@ pub mod arbiter;
 pub mod faulty;
 pub mod memory;
 pub mod redis;
+pub mod tasks;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub use clientmcp_core::close::Departure;
 pub use faulty::FaultyStore;
 pub use memory::MemoryStore;
 pub use redis::RedisStore;
+pub use tasks::{Driving, StoredTask, TaskChange, TaskKey, Tasks};
 
 /// Sessions of one client ID of which something is noted.
 pub const SESSIONS: usize = limits::SESSIONS_NOTED_PER_CLIENT;
@@ -163,7 +165,7 @@ pub struct Record {
 /// Every key that an implementation writes has a time to live. No method compares clocks of two
 /// machines. Commands have a deadline of their own and give [`StoreError::Unreachable`] then.
 #[async_trait]
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Tasks + Send + Sync + 'static {
     /// Enters a member. A name whose lease runs for another incarnation is [`Joined::Taken`],
     /// unless that incarnation is `replacing` (a probe has found it dead).
     async fn join(

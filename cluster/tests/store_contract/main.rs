@@ -15,6 +15,7 @@ mod redis_process;
 mod restoring;
 mod sessions;
 mod switch;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,4 +170,12 @@ contract! {
         a_session_that_was_ended_stays_so
         notes_on_sessions_are_forgotten_after_their_time
         notes_on_sessions_are_limited;
+    tasks:
+        a_task_is_created_once_and_found_again
+        a_change_counts_on_the_stamp_that_it_was_made_on
+        a_task_is_driven_by_one_at_a_time
+        a_task_whose_driver_is_lost_is_listed_and_taken_over
+        a_driver_that_has_lost_its_task_is_told
+        what_needs_no_driver_is_not_listed_until_it_does
+        a_task_is_forgotten_after_its_time;
 }

@@ -235,7 +235,8 @@ impl Channel {
                 continue;
             };
             flight.orphaned_until = None;
-            if flight.era == Era::Modern {
+            // What may be a task by now goes on until another router drives it.
+            if flight.era == Era::Modern && !flight.wants.tasks {
                 self.abandon(now, id, CancelReason::Disconnect, Outcome::Cancelled);
             }
         }

@@ -35,6 +35,8 @@ pub(super) struct Flight {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wants {
     pub(super) progress: bool,
+    /// It may become a task.
+    pub(super) tasks: bool,
     log_level: Option<LogLevel>,
 }
 
@@ -45,6 +47,8 @@ impl Wants {
         struct View<'a> {
             #[serde(default)]
             progress: bool,
+            #[serde(default)]
+            tasks: bool,
             #[serde(borrow, default)]
             log_level: Option<Cow<'a, str>>,
         }
@@ -53,6 +57,7 @@ impl Wants {
         };
         Self {
             progress: view.progress,
+            tasks: view.tasks,
             log_level: view.log_level.as_deref().and_then(LogLevel::parse),
         }
     }

@@ -73,8 +73,16 @@ impl Channel {
             AppMessage::Notify { method, params } => self.on_notify(&method, params),
             AppMessage::Auth { token } => self.outputs.push_back(Output::Verify(token)),
             AppMessage::Ping => self.outbox.push_pong(now),
-            // No call may become a task in this version: `context` told the app so.
-            AppMessage::Pong | AppMessage::Task { .. } => {}
+            AppMessage::Task { id, task } => {
+                let flight = self.flights.get_mut(id);
+                let event = task.to_json();
+                if flight.is_some_and(|flight| flight.sent && flight.wants.tasks)
+                    && event.len() <= limits::EVENT_BYTES
+                {
+                    self.outputs.push_back(Output::Task(id, event));
+                }
+            }
+            AppMessage::Pong => {}
         }
         Ok(())
     }

@@ -168,6 +168,9 @@ pub enum Output {
     Dispatched(CallId),
     /// `{progress, total?, message?}` of a call that wants it; values grow.
     Progress(CallId, Json),
+    /// `{ttlMs?, pollIntervalMs?, statusMessage?}` of a call that may become a task: it does, or says
+    /// more of the task that it has become.
+    Task(CallId, Json),
     /// `{level, logger?, data}` of a call.
     Log(CallId, Json),
     /// A resource has changed: whoever watches it is to be told, with these params.

@@ -15,15 +15,19 @@ use super::mirror;
 use super::offer::Offer;
 use super::outcome::{Failure, Reply};
 use super::request::Request;
+use super::task;
 use super::version::Era;
 use crate::json::Json;
 use crate::registration::Kind;
+use crate::tool::TaskMode;
 
 /// A call that may go to the app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {
     /// The deadline that the app wants for it.
     pub timeout: Option<Duration>,
+    /// Whether it may, or must, become a task. `Never` unless the agent takes tasks.
+    pub task: TaskMode,
     /// The kinds that it was checked against: it must not be sent to an app that offers another
     /// content of one of them.
     pub against: &'static [Kind],
@@ -48,7 +52,7 @@ pub fn check(request: &Request, headers: &HeaderMap, offer: &Offer) -> Result<Ad
         return Err(refuse(RpcError::method_not_found(Era::Modern, name)));
     }
     match request.method {
-        Method::CallTool => check_tool(request, headers, offer),
+        Method::CallTool => check_tool(request, Some(headers), offer),
         Method::GetPrompt => check_prompt(request, offer).map_err(refuse),
         Method::ReadResource => check_resource(request, offer).map_err(refuse),
         Method::Complete if offer.rest.completions => Ok(Admitted::against(&[Kind::Rest])),
@@ -63,16 +67,30 @@ pub fn check(request: &Request, headers: &HeaderMap, offer: &Offer) -> Result<Ad
     }
 }
 
+/// Checks a call that follows on another one in the same task: its agent has said all that headers
+/// say with the first.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_next(request: &Request, offer: &Offer) -> Result<Admitted, Reply> {
+    check_tool(request, None, offer)
+}
+
 impl Admitted {
     fn against(against: &'static [Kind]) -> Self {
         Self {
             timeout: None,
+            task: TaskMode::Never,
             against,
         }
     }
 }
 
-fn check_tool(request: &Request, headers: &HeaderMap, offer: &Offer) -> Result<Admitted, Reply> {
+fn check_tool(
+    request: &Request,
+    headers: Option<&HeaderMap>,
+    offer: &Offer,
+) -> Result<Admitted, Reply> {
     let refuse = |error| Reply::Error(request.refuse(error));
     let name = request.target().map_err(refuse)?;
     let arguments = arguments(request).map_err(refuse)?;
@@ -80,17 +98,23 @@ fn check_tool(request: &Request, headers: &HeaderMap, offer: &Offer) -> Result<A
         let message = format!("Unknown tool: {}", shorten(&name));
         return Err(refuse(RpcError::invalid_params(message)));
     };
-    if request.era() == Era::Modern {
+    if let Some(headers) = headers.filter(|_| request.era() == Era::Modern) {
         mirror::check(headers, &tool.header_params, arguments).map_err(refuse)?;
     }
+    let mode = tool.options.task;
+    let takes_tasks = task::is_taken_by(request);
     let admitted = Admitted {
         timeout: tool.options.timeout,
+        task: if takes_tasks { mode } else { TaskMode::Never },
         against: &[Kind::Tools, Kind::Rest],
     };
-    let required: Map<String, Value> = match &tool.options.requires {
-        None => return Ok(admitted),
-        Some(required) => required.value().unwrap_or_default(),
-    };
+    let requires = tool.options.requires.as_ref();
+    let mut required: Map<String, Value> = requires
+        .and_then(|required| required.value().ok())
+        .unwrap_or_default();
+    if mode == TaskMode::Required {
+        task::require(&mut required);
+    }
     match request.capabilities.missing(&required) {
         None => Ok(admitted),
         Some(missing) => Err(match request.era() {

@@ -8,6 +8,7 @@ use super::method::Method;
 use super::offer::Offer;
 use super::request::Request;
 use super::session::Negotiated;
+use super::task;
 use super::version::{Era, Version};
 use crate::json::{Json, ObjectWriter};
 use crate::registration::Kind;
@@ -45,7 +46,10 @@ pub fn answer(request: &Request, offer: &Offer) -> Option<Result<Json, RpcError>
         | Method::SetLevel
         | Method::Subscribe
         | Method::Unsubscribe
-        | Method::Listen => return None,
+        | Method::Listen
+        | Method::GetTask
+        | Method::UpdateTask
+        | Method::CancelTask => return None,
     };
     Some(result.map_err(|error| request.refuse(error)))
 }
@@ -85,6 +89,9 @@ fn discover(offer: &Offer) -> Json {
     }
     if offer.rest.completions {
         capabilities.insert("completions".to_owned(), json!({}));
+    }
+    if offer.tools.has_tasks() {
+        capabilities.insert("extensions".to_owned(), json!({ task::EXTENSION: {} }));
     }
     let mut result = ObjectWriter::with_capacity(512);
     result

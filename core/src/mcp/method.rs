@@ -35,11 +35,17 @@ pub enum Method {
     Complete,
     /// `subscriptions/listen`
     Listen,
+    /// `tasks/get`
+    GetTask,
+    /// `tasks/update`
+    UpdateTask,
+    /// `tasks/cancel`
+    CancelTask,
 }
 
 impl Method {
     /// Every method.
-    pub const ALL: [Method; 15] = [
+    pub const ALL: [Method; 18] = [
         Method::Initialize,
         Method::Ping,
         Method::SetLevel,
@@ -55,6 +61,9 @@ impl Method {
         Method::Unsubscribe,
         Method::Complete,
         Method::Listen,
+        Method::GetTask,
+        Method::UpdateTask,
+        Method::CancelTask,
     ];
 
     /// The method's name on the wire.
@@ -76,6 +85,9 @@ impl Method {
             Method::Unsubscribe => "resources/unsubscribe",
             Method::Complete => "completion/complete",
             Method::Listen => "subscriptions/listen",
+            Method::GetTask => "tasks/get",
+            Method::UpdateTask => "tasks/update",
+            Method::CancelTask => "tasks/cancel",
         }
     }
 
@@ -95,7 +107,11 @@ impl Method {
             | Method::SetLevel
             | Method::Subscribe
             | Method::Unsubscribe => era == Era::Legacy,
-            Method::Discover | Method::Listen => era == Era::Modern,
+            Method::Discover
+            | Method::Listen
+            | Method::GetTask
+            | Method::UpdateTask
+            | Method::CancelTask => era == Era::Modern,
             _ => true,
         }
     }
@@ -106,6 +122,7 @@ impl Method {
         match self {
             Method::CallTool | Method::GetPrompt => Some("name"),
             Method::ReadResource => Some("uri"),
+            Method::GetTask | Method::UpdateTask | Method::CancelTask => Some("taskId"),
             _ => None,
         }
     }
@@ -161,6 +178,8 @@ mod tests {
             ("completion/complete", true, true),
             ("resources/subscribe", true, false),
             ("resources/unsubscribe", true, false),
+            ("tasks/get", false, true),
+            ("tasks/result", false, false),
             ("tasks/list", false, false),
             ("TOOLS/LIST", false, false),
             ("", false, false),

@@ -70,4 +70,5 @@ mod sentinel;
 pub mod session;
 mod splice;
 pub mod sse;
+pub mod task;
 pub mod version;

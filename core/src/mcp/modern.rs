@@ -116,6 +116,7 @@ fn check_name_header(headers: &HeaderMap, method: &str, params: &Params) -> Resu
     };
     let body = match member {
         "uri" => &params.uri,
+        "taskId" => &params.task_id,
         _ => &params.name,
     };
     let body = body.as_ref().and_then(|json| decode_string(json.as_str()));

@@ -21,6 +21,8 @@ pub struct Params {
     pub uri: Option<Json>,
     /// `arguments`: of a tool or prompt.
     pub arguments: Option<Json>,
+    /// `taskId`: of `tasks/get` and the like.
+    pub task_id: Option<Json>,
     /// `cursor`: of a list.
     pub cursor: Option<Json>,
     /// `level`: of `logging/setLevel`.
@@ -37,7 +39,7 @@ pub struct Params {
     pub client_info: Option<Json>,
     /// `notifications`: of `subscriptions/listen`.
     pub notifications: Option<Json>,
-    /// `inputResponses`: of a call that follows on a request for input.
+    /// `inputResponses`: of a call that follows on a request for input, and of `tasks/update`.
     pub input_responses: Option<Json>,
     /// `requestState`: of the same.
     pub request_state: Option<Json>,
@@ -54,6 +56,8 @@ struct Members<'a> {
     uri: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    task_id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     cursor: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
@@ -90,6 +94,7 @@ impl Params {
             name: part(members.name),
             uri: part(members.uri),
             arguments: part(members.arguments),
+            task_id: part(members.task_id),
             cursor: part(members.cursor),
             level: part(members.level),
             request_id: part(members.request_id),

@@ -77,7 +77,7 @@ impl Request {
 
     /// What the app is told of the agent. `subject` is that of the agent's token.
     #[must_use]
-    pub fn context(&self, subject: &Subject) -> CallContext {
+    pub fn context(&self, subject: &Subject, tasks: bool) -> CallContext {
         CallContext {
             protocol_version: self.version.as_str().to_owned(),
             client_info: self.client_info.clone(),
@@ -85,7 +85,7 @@ impl Request {
             subject: subject.clone(),
             log_level: self.log_level,
             progress: self.progress_token.is_some(),
-            tasks: false,
+            tasks,
         }
     }
 }

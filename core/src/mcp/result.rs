@@ -18,7 +18,7 @@ use super::request::Request;
 use super::rounds::asked::{self, Asked, INPUT_REQUIRED};
 use super::splice::Splice;
 use super::version::Era;
-use crate::json::{self, Text};
+use crate::json::{self, Json, Text};
 use crate::tool::RestContent;
 
 /// The `_meta` key of who answers.
@@ -186,6 +186,26 @@ fn lacks_server_info(meta: &RawValue) -> bool {
     }
     meta.get().starts_with('{')
         && serde_json::from_str::<Info<'_>>(meta.get()).is_ok_and(|info| info.server_info.is_none())
+}
+
+/// What a task's result asks for: its `inputRequests` and `requestState`, verbatim. `None`: it asks
+/// for nothing.
+///
+/// # Errors
+/// As [`respond`], without an id.
+pub(super) fn input_of(
+    result: &Json,
+    request: &Request,
+) -> Result<Option<(Json, Option<Json>)>, RpcError> {
+    let text = Text::new(result.bytes().clone()).map_err(|error| fault(&error))?;
+    let members: Members<'_> = text.read().map_err(|error| fault(&error))?;
+    let Some(asked) = members.asked(&text)? else {
+        return Ok(None);
+    };
+    check_input_requests(&asked, request)?;
+    let requests = members.input_requests;
+    let requests = requests.map_or(Json::EMPTY_OBJECT, |requests| text.part(requests));
+    Ok(Some((requests, asked.state)))
 }
 
 /// Refuses a request for input as a whole, if the method's answers may not ask, or if a modern

@@ -128,6 +128,37 @@ pub struct Task {
 }
 
 impl Task {
+    /// Reads what [`Task::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`JsonError`] if it is no object, or has a member of another type.
+    pub fn read(json: &Json) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members<'a> {
+            #[serde(default)]
+            ttl_ms: Option<u64>,
+            #[serde(default)]
+            poll_interval_ms: Option<u64>,
+            #[serde(borrow, default)]
+            status_message: Option<&'a RawValue>,
+        }
+        let members: Members<'_> = json.read()?;
+        Ok(Self {
+            ttl_ms: members.ttl_ms,
+            poll_interval_ms: members.poll_interval_ms,
+            status_message: members.status_message.map(|message| json.part(message)),
+        })
+    }
+
+    /// `{"ttlMs":…,"pollIntervalMs":…,"statusMessage":…}`.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let mut object = ObjectWriter::new();
+        self.write(&mut object);
+        object.finish()
+    }
+
     pub(super) fn write(&self, object: &mut ObjectWriter) {
         for (key, ms) in [
             ("ttlMs", self.ttl_ms),

@@ -89,6 +89,13 @@ impl ToolIndex {
         self.by_name.get(name).map(|&at| &self.tools[at])
     }
 
+    /// Whether calls of any tool may become tasks.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        let mut tools = self.tools.iter();
+        tools.any(|tool| tool.options.task != TaskMode::Never)
+    }
+
     /// All tools, in the app's order.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {

@@ -28,4 +28,5 @@ mod sizes;
 mod slow_calls;
 mod store_away;
 mod subscriptions;
+mod tasks;
 mod versions;

@@ -37,6 +37,11 @@ impl Connection {
                         link.progress(id, progress);
                     }
                 }
+                Output::Task(id, task) => {
+                    if let Some(link) = state.routes.get(&id) {
+                        link.task(id, task);
+                    }
+                }
                 Output::Log(id, log) => {
                     if let Some(link) = state.routes.get(&id) {
                         link.log(id, log);

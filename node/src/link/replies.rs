@@ -26,6 +26,11 @@ impl Link {
         self.event(id, event::Event::Log(log.into_bytes()));
     }
 
+    /// The call becomes a task, or says more of the one that it is.
+    pub(crate) fn task(&self, id: CallId, task: Json) {
+        self.event(id, event::Event::Task(task.into_bytes()));
+    }
+
     /// The last word of an app on a call. `remembered`: it wants to know when it arrived.
     pub(crate) fn answer(&self, id: CallId, outcome: AppOutcome, remembered: bool) {
         self.ends(id, remembered);

@@ -51,6 +51,7 @@ pub(crate) struct Link {
 pub(crate) enum Heard {
     Progress(Value),
     Log(Value),
+    Task(Value),
     Outcome(Word),
     Moved(Elsewhere),
 }
@@ -235,6 +236,7 @@ impl Link {
             node_frame::Frame::Event(it) => match it.event.unwrap() {
                 event::Event::Progress(json) => (key(&it.call_id), Heard::Progress(parsed(&json))),
                 event::Event::Log(json) => (key(&it.call_id), Heard::Log(parsed(&json))),
+                event::Event::Task(json) => (key(&it.call_id), Heard::Task(parsed(&json))),
             },
             node_frame::Frame::Outcome(it) => {
                 let call = key(&it.call_id);

@@ -31,6 +31,7 @@ use crate::gateway::{Gateway, unix_seconds};
 use crate::refusal;
 use crate::request_body::Share;
 use crate::respond;
+use crate::tasks;
 
 /// What every handler of a POST needs. There is none without a grant.
 struct Asking {
@@ -130,6 +131,9 @@ impl Asking {
     async fn answer_here(&self, request: &Request) -> Option<Answer> {
         if request.method.is_call() {
             return None;
+        }
+        if let Some(answer) = tasks::answer(&self.gateway, &self.grant, request).await {
+            return Some(answer);
         }
         match legacy::change(self, request).await {
             Some(answer) => Some(answer),

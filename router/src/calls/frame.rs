@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use clientmcp_core::mcp::version::Era;
 use clientmcp_core::registration::Kind;
+use clientmcp_core::tool::TaskMode;
 use clientmcp_proto::v1;
 use tokio::time::Instant;
 
@@ -38,7 +39,7 @@ impl Call {
             prompts_hash: hash(Kind::Prompts),
             resources_hash: hash(Kind::Resources),
             rest_hash: hash(Kind::Rest),
-            context: self.order.context.clone(),
+            context: self.order.context(self.mode != TaskMode::Never),
             traceparent: request.trace.parent.clone().unwrap_or_default(),
             tracestate: request.trace.state.clone().unwrap_or_default(),
             era: match request.era() {

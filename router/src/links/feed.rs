@@ -20,12 +20,15 @@ pub(crate) enum Event {
     Progress(Bytes),
     /// JSON object {level, logger?, data}
     Log(Bytes),
+    /// JSON object {ttlMs?, pollIntervalMs?, statusMessage?}: the call becomes a task, or says more
+    /// of the one that it is.
+    Task(Bytes),
 }
 
 impl Event {
     fn bytes(&self) -> usize {
         match self {
-            Event::Progress(json) | Event::Log(json) => json.len(),
+            Event::Progress(json) | Event::Log(json) | Event::Task(json) => json.len(),
         }
     }
 }

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use bridge::{ClusterKey, Silence};
 pub(crate) use feed::{End, Event, News};
 pub(crate) use peer::Peer;
-pub(crate) use session::{InFlight, NotSent};
+pub(crate) use session::{InFlight, NotSent, Receipt, Settling};
 pub(crate) use trunk::NoTrunk;
 
 use peer::Surroundings;

@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 
 use super::Run;
 use super::bridge::{Bridge, ClusterKey};
-use super::session::{InFlight, NotSent, Session};
+use super::session::{InFlight, NotSent, Session, Settling};
 use super::trunk::{self, NoTrunk};
 
 pub(super) use keeping::Surroundings;
@@ -181,9 +181,14 @@ impl Peer {
     }
 
     /// Sends a call.
-    pub(crate) fn start(&self, call: v1::Call, params: Bytes) -> Result<InFlight, NotSent> {
+    pub(crate) fn start(
+        &self,
+        call: v1::Call,
+        params: Bytes,
+        settling: Settling,
+    ) -> Result<InFlight, NotSent> {
         match self.session() {
-            Some(session) => session.start(call, params),
+            Some(session) => session.start(call, params, settling),
             None => Err(NotSent::Down),
         }
     }

@@ -24,6 +24,15 @@ pub(crate) enum NotSent {
     TooLarge,
 }
 
+/// When the node is told that a call's answer has arrived, so that its app may forget it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settling {
+    /// As soon as it has.
+    OnArrival,
+    /// When [`Receipt::settle`] says so.
+    Later,
+}
+
 /// The calls of one stream.
 pub(super) struct Session {
     outbox: Outbox<RouterFrame>,
@@ -34,7 +43,7 @@ pub(super) struct Session {
 
 #[derive(Debug, Default)]
 struct Calls {
-    feeds: HashMap<CallKey, Feed>,
+    feeds: HashMap<CallKey, (Feed, Settling)>,
     /// Calls that were given up while parts of their answers may wait in the assembler.
     given_up: Vec<CallKey>,
 }
@@ -69,11 +78,12 @@ impl Session {
         self: &Arc<Self>,
         call: v1::Call,
         params: Bytes,
+        settling: Settling,
     ) -> Result<InFlight, NotSent> {
         let key = CallKey::read(&call.call_id).expect("the router makes call IDs of 16 bytes");
         let feed = Feed::default();
         match &mut *self.lock() {
-            Some(calls) => calls.feeds.insert(key, feed.clone()),
+            Some(calls) => calls.feeds.insert(key, (feed.clone(), settling)),
             None => return Err(NotSent::Down),
         };
         let sent = self.outbox.send_payload(key, params, |within, total| {
@@ -153,7 +163,7 @@ impl Session {
         let Some(calls) = self.lock().take() else {
             return;
         };
-        for (key, feed) in calls.feeds {
+        for (key, (feed, _)) in calls.feeds {
             let not_delivered = match self.outbox.withdraw(key) {
                 Withdrawn::NeverSent | Withdrawn::PartlySent => true,
                 Withdrawn::Sent => false,
@@ -164,7 +174,10 @@ impl Session {
 
     /// Tells the node which answers arrived.
     pub(super) fn settle(&self, reading: &mut Reading) {
-        let call_ids = std::mem::take(&mut reading.settled);
+        self.say_settled(std::mem::take(&mut reading.settled));
+    }
+
+    fn say_settled(&self, call_ids: Vec<Bytes>) {
         let settled = router_frame::Frame::Settled(v1::Settled { call_ids });
         // A link that is gone forgets by itself.
         let _ = self.outbox.send(settled);
@@ -177,6 +190,7 @@ impl Session {
         let dropped = match event.event {
             Some(v1::event::Event::Progress(json)) => !feed.push(Event::Progress(json)),
             Some(v1::event::Event::Log(json)) => !feed.push(Event::Log(json)),
+            Some(v1::event::Event::Task(json)) => !feed.push(Event::Task(json)),
             None => false,
         };
         if dropped {
@@ -250,7 +264,9 @@ impl Session {
         if let Some(payload) = payload_of(&mut outcome) {
             *payload = whole;
         }
-        reading.settled.push(key.to_bytes());
+        if self.settling(key) == Some(Settling::OnArrival) {
+            reading.settled.push(key.to_bytes());
+        }
         self.end(key, End::Outcome(outcome));
     }
 
@@ -264,11 +280,20 @@ impl Session {
     }
 
     fn feed(&self, key: CallKey) -> Option<Feed> {
-        self.lock().as_ref()?.feeds.get(&key).cloned()
+        let calls = self.lock();
+        let (feed, _) = calls.as_ref()?.feeds.get(&key)?;
+        Some(feed.clone())
+    }
+
+    fn settling(&self, key: CallKey) -> Option<Settling> {
+        let calls = self.lock();
+        let (_, settling) = calls.as_ref()?.feeds.get(&key)?;
+        Some(*settling)
     }
 
     fn take(&self, key: CallKey) -> Option<Feed> {
-        self.lock().as_mut()?.feeds.remove(&key)
+        let (feed, _) = self.lock().as_mut()?.feeds.remove(&key)?;
+        Some(feed)
     }
 
     fn take_given_up(&self) -> Vec<CallKey> {
@@ -325,10 +350,38 @@ impl InFlight {
         news
     }
 
+    /// For a call that was sent with [`Settling::Later`].
+    pub(crate) fn receipt(&self) -> Receipt {
+        Receipt {
+            session: self.session.clone(),
+            key: self.key,
+        }
+    }
+
+    /// Lets go of the call, which goes on: another router carries it from here.
+    pub(crate) fn release(mut self) {
+        self.over = true;
+        self.session.take(self.key);
+    }
+
     /// Cancels the call for a reason of its own.
     pub(crate) fn cancel(mut self, reason: v1::cancel::Reason) {
         self.over = true;
         self.session.give_up(self.key, reason);
+    }
+}
+
+/// Says that the answer to a call is where nothing can lose it.
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    session: Arc<Session>,
+    key: CallKey,
+}
+
+impl Receipt {
+    /// The app may forget the call.
+    pub(crate) fn settle(self) {
+        self.session.say_settled(vec![self.key.to_bytes()]);
     }
 }
 

@@ -4,6 +4,7 @@
 //! clock is tokio's, so that a test that pauses time decides when a lease lapses.
 
 mod entry;
+mod tasks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard};
@@ -23,7 +24,7 @@ use self::entry::Entry;
 use super::arbiter::Arbiter;
 use super::{
     Beat, ClaimRequest, Claimed, Departure, Joined, Record, Restored, SESSION_TTL_MAX, SESSIONS,
-    Store, StoreError,
+    Store, StoreError, TaskKey,
 };
 use crate::member::{Lease, Member, ObservedMember, Standing};
 
@@ -42,6 +43,7 @@ struct State {
     clients: HashMap<ClientId, Client>,
     content: HashMap<ContentHash, (Bytes, Instant)>,
     sessions: HashMap<ClientId, BTreeMap<String, (SessionNote, Instant)>>,
+    tasks: BTreeMap<TaskKey, tasks::Entry>,
 }
 
 #[derive(Debug)]
@@ -123,6 +125,7 @@ impl State {
         let now = now();
         self.clients.retain(|_, record| record.expires > now);
         self.content.retain(|_, (_, expires)| *expires > now);
+        tasks::forget_expired(&mut self.tasks);
         self.sessions.retain(|_, sessions| {
             sessions.retain(|_, (_, expires)| *expires > now);
             !sessions.is_empty()

@@ -4,8 +4,18 @@
 use clientmcp_core::ids::ClientId;
 use clientmcp_core::registration::ContentHash;
 
+use crate::store::tasks::TaskKey;
+
 /// All members: a hash, member ID to entry.
 pub(super) const MEMBERS: &str = "clientmcp:members";
+
+/// Tasks that have to be driven: a sorted set, by the time when their drivers' leases lapse.
+pub(super) const DRIVEN: &str = "clientmcp:driven";
+
+/// A task: a hash.
+pub(super) fn task(task: &TaskKey) -> String {
+    format!("clientmcp:task:{{{}}}:{}", task.client_id, task.id)
+}
 
 /// Who holds a client ID: a hash.
 pub(super) fn client(client_id: &ClientId) -> String {

@@ -8,6 +8,7 @@ mod connection;
 mod keys;
 mod reply;
 mod scripts;
+mod tasks;
 
 use std::fmt;
 use std::time::Duration;

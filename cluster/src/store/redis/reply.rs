@@ -189,6 +189,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn corrupt(what: &str, found: &str) -> StoreError {
+pub(super) fn corrupt(what: &str, found: &str) -> StoreError {
     StoreError::Corrupt(format!("{what}: {found}"))
 }

@@ -19,6 +19,11 @@ pub(super) struct Scripts {
     pub(super) touch: Script,
     pub(super) note_session: Script,
     pub(super) sessions: Script,
+    pub(super) create_task: Script,
+    pub(super) change_task: Script,
+    pub(super) drive_task: Script,
+    pub(super) keep_driving: Script,
+    pub(super) undriven_tasks: Script,
 }
 
 /// The source of `renew.lua` with what goes in front of it.
@@ -51,6 +56,11 @@ impl Scripts {
             touch: script!("touch"),
             note_session: script!("clock" "note_session"),
             sessions: script!("clock" "sessions"),
+            create_task: script!("clock" "task" "create_task"),
+            change_task: script!("clock" "task" "change_task"),
+            drive_task: script!("clock" "task" "drive_task"),
+            keep_driving: script!("clock" "task" "keep_driving"),
+            undriven_tasks: script!("clock" "undriven_tasks"),
         }
     }
 }

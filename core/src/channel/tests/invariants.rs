@@ -184,7 +184,7 @@ impl Ledger {
                 );
                 call.progress = value;
             }
-            Output::Log(id, _) => assert!(self.open[id].dispatched),
+            Output::Task(id, _) | Output::Log(id, _) => assert!(self.open[id].dispatched),
             Output::Answer(id, outcome) => {
                 let call = self.open.remove(id).expect("one answer for each call");
                 match outcome {

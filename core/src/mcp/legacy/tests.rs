@@ -163,7 +163,7 @@ fn requests_take_their_agent_from_the_session() {
     let checked = check(&HeaderMap::new(), &session, raw).unwrap();
     assert_eq!(checked.version, Version::V2025_06_18);
     assert_eq!(checked.progress_token.as_ref().unwrap().as_json(), "0");
-    let context = checked.context(grant("c", "a").subject());
+    let context = checked.context(grant("c", "a").subject(), false);
     assert_eq!(
         context.to_json().as_str(),
         r#"{"protocolVersion":"2025-06-18","clientInfo":{"name":"agent","version":"1"},"clientCapabilities":{"elicitation":{"form":{}},"sampling":{}},"subject":"a","logLevel":"info","progress":true,"tasks":false}"#
