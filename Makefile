@@ -48,6 +48,7 @@ chaos-short: build ## The same faults, some seconds each
 .PHONY: conformance
 conformance: build ## The official MCP suite, both requirement sets
 	e2e/conformance/run
+	e2e/conformance/run --app js
 
 .PHONY: check
 check: ## Formatting, lints, docs, licences, layering

@@ -60,15 +60,27 @@ class Process:
         self.log = logs / f"{name}.log"
         # What the developer's shell is set up for must not reach into the cluster.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("CLIENTMCP_")}
-        with self.log.open("wb") as output:
-            self._child = subprocess.Popen(
-                [str(part) for part in command],
+        self._command = [str(part) for part in command]
+        self._env = {**inherited, **(env or {})}
+        self.log.write_bytes(b"")
+        self._child = self._spawn()
+
+    def _spawn(self):
+        with self.log.open("ab") as output:
+            return subprocess.Popen(
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**inherited, **(env or {})},
+                env=self._env,
                 start_new_session=True,
             )
+
+    def kill_and_restart(self):
+        """Kills the process (SIGKILL) and starts it again as it was started; it need not serve yet."""
+        self._child.kill()
+        self._child.wait()
+        self._child = self._spawn()
 
     def wait_until(self, ready, what):
         """Polls `ready` until it is true; the process must live meanwhile."""
@@ -168,6 +180,30 @@ class Cluster:
         """A token for an `app` or an `agent` of the one client."""
         command = [self._binary, "token", bearer, "--client", CLIENT_ID, "--secret-file", self._secret_file]
         return installs.run(*command, stdin=subprocess.DEVNULL).strip()
+
+    @contextlib.contextmanager
+    def killed_nodes(self, every_s):
+        """Kills nodes in turn, one every so many seconds, for the time of a `with` block.
+
+        Each is started again at once. Gives a function that tells how many were killed.
+        """
+        nodes = [process for process in self._processes if process.name.startswith("n")]
+        over = threading.Event()
+        killed = 0
+
+        def kill():
+            nonlocal killed
+            while not over.wait(every_s):
+                nodes[killed % len(nodes)].kill_and_restart()
+                killed += 1
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            yield lambda: killed
+        finally:
+            over.set()
+            killer.join()
 
     @contextlib.contextmanager
     def fixture_app(self, kind, router=0):
