@@ -4,6 +4,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use serde_json::Value;
 
 use crate::exchange::Response;
+use crate::schema;
 
 /// A part of an event stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,11 @@ impl Events {
             if let Some(end) = self.unread.windows(2).position(|pair| pair == b"\n\n") {
                 let event = self.unread.split_to(end).freeze();
                 self.unread.advance(2);
-                return Some(read(&event));
+                let event = read(&event);
+                if let Event::Message(message) = &event {
+                    self.check(message);
+                }
+                return Some(event);
             }
             match self.response.chunk().await {
                 Some(chunk) => self
@@ -47,6 +52,19 @@ impl Events {
                 None if self.unread.is_empty() => return None,
                 None => panic!("the stream ends within an event: {:?}", self.unread),
             }
+        }
+    }
+
+    /// What is said before an answer, and without one, is valid in the agent's revision.
+    fn check(&self, message: &[u8]) {
+        let Some(version) = self.response.version else {
+            return;
+        };
+        // Some tests send what this parser cannot read.
+        if let Ok(message) = serde_json::from_slice::<Value>(message)
+            && message.get("method").is_some()
+        {
+            schema::check(version, "", &message);
         }
     }
 

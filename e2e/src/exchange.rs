@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use clientmcp_core::mcp::version::Version;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::combinators::BoxBody;
@@ -119,7 +120,16 @@ impl Request {
         }));
         let request = self.to_http(&self.path, &to.to_string());
         let answered = soon("the head of a response", sender.send_request(request)).await;
-        Response::new(answered.expect("an HTTP response"), Some(connection))
+        Response::new(
+            answered.expect("an HTTP response"),
+            self.version(),
+            Some(connection),
+        )
+    }
+
+    fn version(&self) -> Option<Version> {
+        let named = self.headers.get("MCP-Protocol-Version")?;
+        Version::parse(named.to_str().ok()?)
     }
 
     fn to_http(&self, target: &str, host: &str) -> http::Request<BoxBody<Bytes, Infallible>> {
@@ -184,6 +194,7 @@ impl Http2 {
     /// If there is no response.
     pub async fn send(&self, request: &Request) -> Response {
         let target = format!("http://{}{}", self.authority, request.path);
+        let version = request.version();
         let mut request = request.to_http(&target, &self.authority);
         request.headers_mut().remove(header::HOST);
         let answered = soon(
@@ -191,7 +202,7 @@ impl Http2 {
             self.sender.clone().send_request(request),
         )
         .await;
-        Response::new(answered.expect("an HTTP response"), None)
+        Response::new(answered.expect("an HTTP response"), version, None)
     }
 }
 
@@ -202,15 +213,22 @@ pub struct Response {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
+    /// The revision that the request named: its messages are valid in that.
+    pub(crate) version: Option<Version>,
     body: Incoming,
     /// HTTP/1.1 alone: the connection lives as long as the response is looked at.
     _connection: Option<AbortOnDropHandle<()>>,
 }
 
 impl Response {
-    fn new(response: http::Response<Incoming>, connection: Option<AbortOnDropHandle<()>>) -> Self {
+    fn new(
+        response: http::Response<Incoming>,
+        version: Option<Version>,
+        connection: Option<AbortOnDropHandle<()>>,
+    ) -> Self {
         let (head, body) = response.into_parts();
         Self {
+            version,
             status: head.status,
             headers: head.headers,
             body,
